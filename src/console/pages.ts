@@ -33,7 +33,7 @@ export function readPages(folder?: string): readonly Page[] {
   return Object.entries(FILES).map(([path, file]) => makePage(path, new URL(file, base)));
 }
 
-/** The same pages, with a mark that tells the console that messages can be searched. */
+/** Marks the console's page, so that it offers to search messages. The other pages stay as they are. */
 export function withSearch(pages: readonly Page[]): readonly Page[] {
   return pages.map((page) => {
     if (page.path !== "/") return page;

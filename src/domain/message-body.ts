@@ -60,7 +60,7 @@ export class MessageBody implements BodyContent {
     return MessageBody.storedBytes(typeof text === "string" ? toByteString(text) : byteStringOf(text));
   }
 
-  /** Makes a body of what `encode` returned, as UTF-8 in a string. */
+  /** Makes a body of what `encode` returned, in this or an earlier version, given as UTF-8 in a string. */
   static storedBytes(bytes: ByteString): MessageBody {
     return bytes.startsWith(SIGNATURE) ? new MessageBody(undefined, bytes) : new MessageBody(parse(bytes), undefined);
   }

@@ -16,7 +16,7 @@ const MOST_PREFIXES = 4;
 export interface SearchTerm {
   /** The text as it was written, without quotation marks. */
   readonly text: string;
-  /** The words of the text, as `wordsOf` reads them; at least one. */
+  /** The words of the text, as `wordsOf` makes them; at least one. */
   readonly words: readonly string[];
   /** Whether the last word is a prefix. */
   readonly isPrefix: boolean;

@@ -33,7 +33,7 @@ export function checkReadOptions(
 
 /**
  * Reads messages from a provider that may support neither `limit` nor `offset`: the fallback rule of docs/spec.md, see
- * docs/decisions/0006-offset-fallback.md.
+ * docs/decisions/0005-partial-providers.md.
  */
 export async function readMessages(
   storage: StorageManager,

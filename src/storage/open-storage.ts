@@ -16,7 +16,7 @@ export interface DatabaseOptions {
    * `existing` searches if there is one already, and makes none.
    */
   readonly search?: boolean | "existing" | undefined;
-  /** Told what the operator should know. */
+  /** Receives what the operator should know. */
   readonly onNotice?: ((text: string) => void) | undefined;
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }

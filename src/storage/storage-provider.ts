@@ -40,7 +40,7 @@ export interface ListMessagesOptions extends Call, MessageQuery {
   readonly limit: number;
   /** How many messages of the query to skip. Excludes `cursor`. */
   readonly offset?: number | undefined;
-  /** Continues after this place. */
+  /** Continues after the message that it names. */
   readonly cursor?: MessageCursor | undefined;
 }
 
@@ -79,7 +79,7 @@ export interface FinishDraftOptions extends Call {
 
 export interface LogResult {
   readonly messageIds: readonly string[];
-  /** The current place of the first message. */
+  /** The position of the first message now. */
   readonly position: number;
 }
 
@@ -88,7 +88,7 @@ export interface LoggedMessage extends NewChatMessage {
   readonly sessionId: string;
 }
 
-/** One of several appends to the same session that a turn stores in one write. Each is all or nothing by itself. */
+/** One of several appends to a session that are stored together. Each is all or nothing by itself. */
 export interface TurnAppend {
   readonly messages: readonly NewChatMessage[];
   readonly options?: LogOptions | undefined;
@@ -287,8 +287,8 @@ export abstract class StorageProvider {
   }
 
   /**
-   * The same for a single message that names its session, which is all that the spec's providers know of appending.
-   * SessionPool uses it when logMessages is missing.
+   * Stores a single message, which names its session, as {@link StorageProvider.logMessages} does. This is all that the
+   * spec's providers know of appending. SessionPool uses it when logMessages is missing.
    */
   logMessage(_message: LoggedMessage, _options?: LogOptions): Promise<LogResult> {
     return this.#lacks("appending single messages");
@@ -317,8 +317,8 @@ export abstract class StorageProvider {
    * Adds deltas to a draft after `version`, durable when resolved; resolves to the new version. Without deltas, it must
    * renew the draft, which then counts as changed for `endAbandonedDrafts`. A retry with the same content gets the same
    * answer. `aborted`: another version is current; the text names it. `failed_precondition`: it was finished or
-   * discarded. `not_found`: no such draft. `invalid_argument`: the message would exceed a limit, or the draft that of
-   * deltas, where a renewal counts as one.
+   * discarded. `not_found`: no such draft. `invalid_argument`: the message would exceed a limit, or the draft would
+   * have too many deltas; a renewal counts as one.
    */
   extendDraft(
     _sessionId: string,
@@ -331,11 +331,11 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Finishes a draft: its content is appended exactly once. A retry with the same content is answered with the
-   * message's current place. `aborted`, `not_found` and `invalid_argument` as with extendDraft; `aborted` also when the
-   * message would not get `expectedPosition`. `failed_precondition`: it was discarded, or finished with other content.
-   * `already_exists`: a message of the history has its id. When another process appends such a message at the same
-   * moment, the draft's message gets another id, which is answered, and `original_message_id` in its metadata.
+   * Finishes a draft: its content is appended exactly once. A retry with the same content is answered with the position
+   * that the message has then. `aborted`, `not_found` and `invalid_argument` as with extendDraft; `aborted` also when
+   * the message would not get `expectedPosition`. `failed_precondition`: it was discarded, or finished with other
+   * content. `already_exists`: a message of the history has its id. When another process appends such a message at the
+   * same moment, the draft's message gets another id, which is returned, and has `original_message_id` in its metadata.
    */
   finishDraft(_sessionId: string, _messageId: string, _options: FinishDraftOptions): Promise<LogResult> {
     return this.#lacks("drafts");
@@ -355,10 +355,10 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Ends the drafts, in all sessions, that nobody has extended for the configured time, and completes what writers that
-   * died had decided; resolves to how many it ended. It is meant to be called again and again: a draft is abandoned
-   * when this process has seen it unchanged for that time, whatever any clock says. Any number of processes may do so
-   * at once.
+   * Ends the drafts, in all sessions, that nobody has extended for the configured time. Also carries out what a writer
+   * has decided that died right after finishing or discarding its draft. Resolves to how many it ended. It is meant to
+   * be called again and again: a draft is abandoned when this process has seen it unchanged for that time, whatever any
+   * clock says. Any number of processes may do so at once.
    */
   endAbandonedDrafts(_call?: Call): Promise<number> {
     return this.#lacks("drafts");
@@ -392,10 +392,10 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Gives one message new content at the same place and time, and resolves to the changed message; earlier forks keep
-   * the old content. All or nothing. When the message has that content already, nothing changes. `not_found`: no such
-   * message, whatever `expectedRevision` says. `aborted`: the session does not have `expectedRevision`; the text names
-   * its revision. `invalid_argument`: the message would exceed its limit, or `timestampMicros` is not its time.
+   * Gives one message new content at the same position and time, and resolves to the changed message; earlier forks
+   * keep the old content. All or nothing. When the message has that content already, nothing changes. `not_found`: no
+   * such message, whatever `expectedRevision` says. `aborted`: the session does not have `expectedRevision`; the text
+   * names its revision. `invalid_argument`: the message would exceed its limit, or `timestampMicros` is not its time.
    */
   updateMessage(
     _sessionId: string,
@@ -426,9 +426,10 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Follows a history until the call is aborted. `from` is undefined to begin now, a number for a position (past the
-   * end: `invalid_argument`), or where an earlier follower stood. Resolves once the beginning is fixed. Events end with
-   * `not_found` when the session is deleted, and with `resource_exhausted` when the reader does not keep up.
+   * Follows a history until the call is aborted. `from` is undefined to begin now, a number to begin with the message
+   * at that position (past the end: `invalid_argument`), or the `at` of an event to continue after it. Resolves once
+   * the beginning is fixed. Events end with `not_found` when the session is deleted, and with `resource_exhausted` when
+   * the reader does not keep up.
    */
   followMessages(
     _sessionId: string,

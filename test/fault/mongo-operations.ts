@@ -223,7 +223,7 @@ export const OPERATIONS: readonly Operation[] = [
   },
   {
     name: "deleteEntries",
-    prepare: (store) => fill(store, "u.1", 1, 4, () => ({ owed: 0 })),
+    prepare: (store) => fill(store, "u.1", 1, 4, () => ({ remaining: 0 })),
     run: (store, call) => store.deleteEntries({ log: "u.1", first: 3, last: 4 }, 10, call),
     answer: false,
     check: (store, isDone) => expectLog(store, isDone ? [2] : [2, 4]),

@@ -164,7 +164,7 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
       await store.listRecords(filter, { limit: 10, after: { updateTimeMicros: T0 + 5, sessionId: "s" } });
     }
     await store.append(log, 1, [entry(log, 1), entry(log, 2)]);
-    await store.append(log, 3, [entry(log, 3, { owed: 1 })]);
+    await store.append(log, 3, [entry(log, 3, { remaining: 1 })]);
     await store.tail(log);
     await store.readRange(log, 1, 9);
     await store.seqAtTime(log, 1, 2, T0 + 2);

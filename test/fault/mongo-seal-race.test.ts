@@ -28,7 +28,7 @@ describe.skipIf(!server)("two sealers against two writers of batches of 250", ()
     expect(await one.seal(LOG)).toBe(count);
     const whole = await one.readRange(LOG, 1, count);
     expect(whole.entries).toHaveLength(count);
-    expect(whole.entries.at(-1)?.owed).toBe(0);
+    expect(whole.entries.at(-1)?.remaining).toBe(0);
     const messages = database.client.db(databaseNameOf(database)).collection("messages");
     const seals = await messages.countDocuments({ log: LOG, seal: true });
     // A sealer that tried each place in turn would chase the writers and leave many more seals.
@@ -53,7 +53,7 @@ async function writeUntilSealed(store: LogStore, writer: string, accepted: numbe
     }
     const { state, last } = await store.tail(LOG);
     if (state === "sealed") return;
-    const { entries: owed } = await store.readRange(LOG, (last?.seq ?? 0) + 1, (last?.seq ?? 0) + BATCH);
-    seq = (owed.at(-1)?.seq ?? last?.seq ?? 0) + 1;
+    const { entries: unfinished } = await store.readRange(LOG, (last?.seq ?? 0) + 1, (last?.seq ?? 0) + BATCH);
+    seq = (unfinished.at(-1)?.seq ?? last?.seq ?? 0) + 1;
   }
 }

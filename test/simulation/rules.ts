@@ -26,7 +26,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "seal-before-edit",
     WRITER,
-    'const end = await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call);',
+    'const end = await this.#context.store.seal(record.log, head.state === "unfinished" ? undefined : head.seq, call);',
     'const end: number | "unnamed" = head.seq;',
   ),
   rule("plan-on-sealed", WRITER, "return end === head.seq;", "return true;"),
@@ -125,14 +125,14 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "whole-batches-only:message",
     WINDOWS,
-    "if (entry.owed === 0 || entry.log !== record.log) return true;",
+    "if (entry.remaining === 0 || entry.log !== record.log) return true;",
     "return true;",
   ),
-  rule("whole-batches-only:page", WINDOWS, "if (!last || last.owed === 0) return entries;", "return entries;"),
+  rule("whole-batches-only:page", WINDOWS, "if (!last || last.remaining === 0) return entries;", "return entries;"),
   rule(
     "whole-batches-only:end",
     STORE,
-    "const last = messages.findLast((row) => isAtomic || row.entry?.owed === 0)?.entry;",
+    "const last = messages.findLast((row) => isAtomic || row.entry?.remaining === 0)?.entry;",
     "const last = messages.at(-1)?.entry;",
   ),
   rule(
@@ -163,7 +163,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "draft-appended-once",
     PLAN,
-    "if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftTaken();",
+    "if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftEnded();",
     "",
   ),
   rule(
@@ -234,7 +234,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "erase-ends-copies:copier",
     COPIER,
-    "const entries = await readSegments(this.#context, taken.segments, call);",
+    "const entries = await readSegments(this.#context, wanted.segments, call);",
     "const entries = known;",
   ),
   rule(

@@ -279,13 +279,13 @@ export function endOf(rows: readonly Row[], isAtomic: boolean): Omit<Tail, "isNa
   const messages = gap < 0 ? rows : rows.slice(0, gap);
   const message = messages.at(-1);
   // Rule: whole-batches-only.
-  const last = messages.findLast((row) => isAtomic || row.entry?.owed === 0)?.entry;
+  const last = messages.findLast((row) => isAtomic || row.entry?.remaining === 0)?.entry;
   // Rule: tail-first-gap.
   const seq = last?.seq ?? 0;
   const isSealed = rows.some((row) => row.entry === null && row.seq === (message?.seq ?? 0) + 1);
   return {
     last: last ? { seq, id: last.id, timestampMicros: last.timestampMicros } : null,
-    state: isSealed ? "sealed" : message && message.entry !== last ? "owed" : "open",
+    state: isSealed ? "sealed" : message && message.entry !== last ? "unfinished" : "open",
   };
 }
 

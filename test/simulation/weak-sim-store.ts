@@ -111,7 +111,7 @@ export class WeakSimStore extends SimStore {
   async tail(log: string, call?: Call): Promise<Tail> {
     const [before, top] = await this.request(call, "readTop", [log], () => lastTwo(this.db.rows(log)));
     if (!top) return { last: null, state: "open", isNamed: true };
-    const isUsual = top.entry?.owed === 0 && (top.seq === 1 || (before?.entry && before.seq === top.seq - 1));
+    const isUsual = top.entry?.remaining === 0 && (top.seq === 1 || (before?.entry && before.seq === top.seq - 1));
     if (isUsual && top.entry) {
       const { seq, id, timestampMicros } = top.entry;
       return { last: { seq, id, timestampMicros }, state: "open", isNamed: true };

@@ -42,7 +42,7 @@ export class DraftWriter {
   readonly #ended = new AbortController();
   #version: number;
   #waiting: Delta[] = [];
-  /** What a call was to add that has not been answered. Only the very same call may be sent again. */
+  /** The deltas of a call without an answer. Until it has one, only the same call may be sent again. */
   #unanswered: DraftDelta[] | undefined;
   /** For each part, the first half of a character whose other half has not been written yet. */
   readonly #halves = new Map<string, string>();
@@ -161,7 +161,7 @@ export class DraftWriter {
   /** Makes one call at a time, each with everything that is waiting. Never rejects. */
   async #send(): Promise<void> {
     try {
-      // Waits first, so that text written in the same turn goes out together.
+      // Waits first, so that text that is written without a pause goes out together.
       await Promise.resolve();
       for (let isAgain = false; this.#unanswered !== undefined || this.#waiting.length > 0; ) {
         this.#unanswered ??= this.#waiting.splice(0) as unknown as DraftDelta[];

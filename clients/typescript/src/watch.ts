@@ -9,9 +9,9 @@ export type WatchEvent = WithNumbers<WatchMessagesResponse>;
 
 export interface WatchOptions {
   /**
-   * Begins with the message at this position; begins now when neither this nor `resumeToken` is given. In that case
-   * only the number of messages is known until the first event or, after 15 seconds, the first heartbeat: if the
-   * connection breaks before, and messages are removed before it is back, what was appended in between can be missed.
+   * Begins with the message at this position; begins now when neither this nor `resumeToken` is given. A watch that
+   * begins now can miss messages in one case: the connection breaks before the first event or heartbeat, which comes
+   * within 15 seconds, and messages are removed before it has reconnected.
    */
   readonly fromPosition?: number;
   /** The `resumeToken` of an earlier event, after which the watch continues. Excludes `fromPosition`. */

@@ -1211,7 +1211,7 @@ export type DraftDelta = Message<"sessionpool.v1.DraftDelta"> & {
     case: "appendText";
   } | {
     /**
-     * A whole part, new or in the place of another.
+     * A whole part, which is added, or replaces another one.
      *
      * @generated from field: sessionpool.v1.PartDelta put_part = 2;
      */
@@ -1595,7 +1595,7 @@ export const MessageService: GenService<{
    * Messages that the session already has are skipped, as in AppendMessage. If it already has all of them,
    * `expected_position` is ignored. The same id twice in one call is `invalid_argument`. Everything else is as in
    * AppendMessage. Errors: `already_exists` (the session has one of the ids with other content), `aborted` (a message
-   * would not get its place, counted from `expected_position`; the text names the position that it would get).
+   * would not get the position that `expected_position` gives it; the text names the one that it would get).
    *
    * @generated from rpc sessionpool.v1.MessageService.AppendMessages
    */

@@ -723,7 +723,7 @@ export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> 
  */
 export enum SessionView {
   /**
-   * The same as `SESSION_VIEW_BASIC`.
+   * Means `SESSION_VIEW_BASIC`.
    *
    * @generated from enum value: SESSION_VIEW_UNSPECIFIED = 0;
    */

@@ -18,7 +18,7 @@ export interface Head {
   readonly lastTimestampMicros: number | null;
   /** The id of the last message of the open log; null when that is empty. */
   readonly lastId: string | null;
-  /** The store's time that was known before the record was read or written. The head was true at this time or later. */
+  /** The store's time that was known before the record was read or written. The head was true then, or later. */
   readonly atMs: number;
 }
 
@@ -42,8 +42,8 @@ export class HistoryContext {
   }
 
   /**
-   * The latest time of the store that this process knows. Every head gets the time that was known before its read or
-   * write was sent. Always 0 for a store that checks by itself whether a log is named.
+   * The latest time of the store's clock that this process knows. Every head gets the time that was known before its
+   * read or write was sent. Always 0 for a store that checks by itself whether a record names a log.
    */
   knownMs(): number {
     return this.store.knownTimeMs?.() ?? 0;
@@ -51,7 +51,7 @@ export class HistoryContext {
 
   /**
    * Whether so much of the store's time has passed since `atMs` that a sweep may have cleared away what was there then.
-   * Always false for a store that checks by itself whether a log is named.
+   * Always false for a store that checks by itself whether a record names a log.
    */
   isOld(atMs: number): boolean {
     return this.knownMs() - atMs > this.options.staleMs;
@@ -112,7 +112,10 @@ export class HistoryContext {
     return null;
   }
 
-  /** Does the same, but also returns a session that has expired and is not deleted yet. */
+  /**
+   * Reads a session as {@link HistoryContext.load} does, but also one that has expired and is not deleted yet. Null
+   * when there is no such session.
+   */
   async loadLiving(sessionId: string, call?: Call): Promise<Head | null> {
     return this.retrying(sessionId, call, async (saw) => {
       checkCall(call);
@@ -147,10 +150,7 @@ export class HistoryContext {
     return head;
   }
 
-  /**
-   * Whether a session's record is still the one that was read, which means that whatever it names was there all the
-   * time.
-   */
+  /** Whether a session's record is still the one that was read. If so, what it names has been stored all the time. */
   async isCurrent({ sessionId, uid, revision }: SessionRecord, call?: Call): Promise<boolean> {
     const now = await this.store.readRecord(sessionId, call);
     return now?.uid === uid && now.revision === revision;
@@ -165,7 +165,10 @@ export class HistoryContext {
     if (!(await this.isCurrent(record, call))) throw new Again();
   }
 
-  /** Does the same as `load`, but rejects with not_found when there is no such session. */
+  /**
+   * Reads a session as {@link HistoryContext.load} does, but rejects with not_found when there is no such session or it
+   * has expired.
+   */
   async need(sessionId: string, call?: Call): Promise<Head> {
     const head = await this.load(sessionId, call);
     if (!head) throw notFound("Session", sessionId);
@@ -173,8 +176,8 @@ export class HistoryContext {
   }
 
   /**
-   * Repeats an attempt as long as it throws `Again`, with a short wait before each new turn. The attempt reports to
-   * `saw` which heads or records it is based on. internal: too many turns in a row were based on the same ones.
+   * Makes an attempt again as long as it throws `Again`, with a short wait before each further one. The attempt reports
+   * to `saw` which heads or records it is based on. internal: too many attempts in a row were based on the same ones.
    */
   async retrying<T>(
     sessionId: string,
@@ -211,9 +214,7 @@ export class HistoryContext {
   }
 }
 
-/**
- * The timestamp of the last message of a record's segments; null when it has none, whatever number the record holds.
- */
+/** The timestamp of the last message of a record's segments; null when it has none, where the record holds a 0. */
 function lastTimestampOf(record: Pick<SessionRecord, "segments" | "lastTimestampMicros">): number | null {
   return record.segments.length === 0 ? null : record.lastTimestampMicros;
 }

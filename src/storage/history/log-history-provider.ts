@@ -63,7 +63,7 @@ import { Restorer } from "./transfer/restorer.js";
 import { Snapshots } from "./transfer/snapshots.js";
 import { UpdateTimes } from "./update-times.js";
 import { EditorWait } from "./write/editor-wait.js";
-import { Placer } from "./write/placer.js";
+import { Inserter } from "./write/inserter.js";
 import { RecordReplacer } from "./write/record-replacer.js";
 import { RecordWriter } from "./write/record-writer.js";
 import { SideLogs } from "./write/side-logs.js";
@@ -105,7 +105,7 @@ export class LogHistoryProvider extends StorageProvider {
     );
     const editorWait = new EditorWait(context, writer);
     const sideLogs = new SideLogs({ context, replacer, writer, editorWait });
-    const placer = new Placer(context, sideLogs);
+    const inserter = new Inserter(context, sideLogs);
     this.#context = context;
     const finder = new DraftFinder(context);
     this.#draftReads = new DraftReads(context, finder);
@@ -115,7 +115,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
     this.#appender = new Appender({
-      ...{ context, writer, editorWait, placer },
+      ...{ context, writer, editorWait, inserter },
       onAppend: (head, call) => this.#updateTimes.writeOld(head, call),
       onAppended: (head) => {
         this.#updateTimes.note(head);
@@ -131,9 +131,9 @@ export class LogHistoryProvider extends StorageProvider {
     this.#editor = new Editor(context, replacer, writer, editorWait, (record, drafts, call) =>
       this.#drafts.endAll(record, drafts, call),
     );
-    this.#messageEditor = new MessageEditor(context, this.#editor, placer, sideLogs);
-    this.#brancher = new Brancher(context, this.#editor, placer);
-    this.#copier = new Copier({ context, editor: this.#editor, placer, sideLogs });
+    this.#messageEditor = new MessageEditor(context, this.#editor, inserter, sideLogs);
+    this.#brancher = new Brancher(context, this.#editor, inserter);
+    this.#copier = new Copier({ context, editor: this.#editor, inserter, sideLogs });
     this.#eraser = new Eraser({
       ...{ context, replacer },
       settleDrafts: (record, messageId, call) => this.#drafts.settle(record, messageId, call),

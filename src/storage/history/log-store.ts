@@ -59,11 +59,13 @@ export interface FoundEntry {
   readonly log: string;
   readonly seq: number;
   readonly originSessionId: string;
-  /** Where a search goes on right after this entry; `after` of a later call. */
+  /**
+   * Where this entry is in the order of the search. As `after` of a later call, the search continues right after it.
+   */
   readonly place: string;
 }
 
-/** At most `limit` entries of a search, from after the place of an earlier answer on. */
+/** Which entries of a search to return: at most `limit`, from right after a place that an earlier answer gave. */
 export interface SearchedPage {
   readonly limit: number;
   readonly after?: string | undefined;
@@ -81,8 +83,8 @@ export interface FoundEntries {
  * explains how to write one. Every method is atomic, except that `append` and `seal` may stop half way as described
  * there. Methods reject with DomainError: `unavailable` when the database cannot be reached, `deadline_exceeded` or
  * `canceled` when the call has ended. A write that was rejected in this way may have happened, except where a method
- * says that it reads the outcome back. Logs are named by uids and need no namespace. The file is long because all that
- * a store promises stands in one place.
+ * says that it reads the outcome back. Logs are named by uids and need no namespace. The file is long because it holds
+ * all that a store promises.
  */
 export interface LogStore {
   /**
@@ -107,8 +109,8 @@ export interface LogStore {
    * when the revision differs. Never changes `forks`, and never lowers the `updateTimeMicros` of a living record, which
    * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this very
    * write, it is returned; if another write made the next revision, null. If the record has changed further since,
-   * or is gone, nobody can tell any more, and this rejects with `unavailable`. It must not return null then, because
-   * the caller would undo what the record may name.
+   * or does not exist any more, the outcome stays unknown, and this rejects with `unavailable`. It must not return null
+   * then, because the caller would take back what the record may name.
    */
   replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null>;
 
@@ -144,7 +146,7 @@ export interface LogStore {
    * time of the call, so whatever a call did happened at or before `knownTimeMs()`. If this method is absent, `append`
    * and `seal` check, in the step that writes, whether a record of this namespace lets entries into the log
    * (`namesLog`), and store nothing when none does. Then no decision depends on any clock. A store that has this method
-   * makes no such check. There, an append may succeed in a place that a sweep has cleared away, and the caller detects
+   * makes no such check. There, an append may succeed in a log that a sweep has cleared away, and the caller notices
    * this because, by this clock, the answer came long after the record was read.
    */
   knownTimeMs?(): number;

@@ -39,7 +39,7 @@ export class Retries {
   readonly #sessionId: string;
   #seen = "";
   #attempts = 0;
-  #turns = 0;
+  #pauses = 0;
 
   constructor(options: ResolvedHistoryOptions, sessionId: string) {
     this.#options = options;
@@ -64,15 +64,15 @@ export class Retries {
   /** Forgets the attempts so far, because something was achieved. */
   reset(): void {
     this.#attempts = 0;
-    this.#turns = 0;
+    this.#pauses = 0;
   }
 
   /**
-   * Waits for a random time. It grows with every turn, whether or not the state has changed, so that many writers of
-   * one session soon leave each other room. Rejects when the call has ended.
+   * Waits for a random time before the next attempt. It grows with every attempt, whether or not the state has changed,
+   * so that many writers of one session soon stop disturbing each other. Rejects when the call has ended.
    */
   async pause(call?: Call): Promise<void> {
-    const mostMs = Math.min(FIRST_PAUSE_MS * PAUSE_GROWTH ** this.#turns++, MAX_PAUSE_MS);
+    const mostMs = Math.min(FIRST_PAUSE_MS * PAUSE_GROWTH ** this.#pauses++, MAX_PAUSE_MS);
     await this.#options.pause(this.#options.random() * mostMs, call?.signal);
     checkCall(call);
   }

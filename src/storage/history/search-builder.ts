@@ -12,9 +12,9 @@ export interface SearchNotices {
 export type IndexSome = (signal: AbortSignal) => Promise<{ readonly entries: number; readonly done: boolean }>;
 
 /**
- * Adds the entries that were stored without an index of words to that index, in small steps. A step must keep what it
- * has done, so that any number of processes may build the index at once, and killing one loses nothing. Between two
- * steps it waits as long as the last one took.
+ * Adds the entries that were stored before there was an index of words to that index, in small steps. Each step must
+ * store how far it went, so that any number of processes may build the index at once, and killing one loses nothing.
+ * Between two steps it waits as long as the last one took.
  */
 export class SearchBuilder {
   readonly #indexSome: IndexSome;

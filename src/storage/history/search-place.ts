@@ -1,7 +1,7 @@
 import { invalidArgument } from "../../domain/errors.js";
 import type { Entry } from "./log-store.js";
 
-/** Where an entry stands in the order of a search, which is by time, log and place in the log, all descending. */
+/** Where an entry is in the order of a search, which is by time, log and place in the log, all descending. */
 export type SearchPlace = Pick<Entry, "timestampMicros" | "log" | "seq">;
 
 /** Writes a place for the page tokens of stores that order the entries they find by these fields. */

@@ -52,7 +52,7 @@ export function weaveSegments(visible: readonly Segment[], cuts: readonly number
   return joinSegments(woven, sliceSegments(visible, from));
 }
 
-/** Names the copies in a log instead of the originals, which were written to it one after the other from place 1 on. */
+/** The segments with copies instead of originals. The originals were copied to the log in order, from place 1 on. */
 export function withCopies(segments: readonly Segment[], originals: readonly Segment[], log: string): Segment[] {
   const places = new Map<string, RangeMap<number>>();
   let next = 1;

@@ -13,7 +13,10 @@ export interface AncestrySegment extends Segment {
   readonly sessionId: string;
 }
 
-/** A message, written once at its place in a log and never changed. Seals are not entries: no read returns them. */
+/**
+ * A message or a step of a draft, written once at its place in a log. Only an erasure changes it. Seals are not
+ * entries: no read returns them.
+ */
 export interface Entry {
   /** `uid.n`: the uid of the session that owns the log, followed by the log's own name. */
   readonly log: string;
@@ -28,26 +31,26 @@ export interface Entry {
   /** The session it was first written to. */
   readonly originSessionId: string;
   /**
-   * How many messages of its batch follow it. A batch whose last message (`owed` 0) is missing is not visible. A store
-   * whose `append` is atomic need not store this and may return 0.
+   * How many messages of its batch follow it. A batch whose last message (`remaining` 0) is missing is not visible. A
+   * store whose `append` is atomic need not store this and may return 0.
    */
-  readonly owed: number;
+  readonly remaining: number;
 }
 
 /** The end of a log. */
 export interface Tail {
-  /** The last message of the last complete batch, which has `owed` 0; null when there is none. */
+  /** The last message of the last complete batch, which has `remaining` 0; null when there is none. */
   readonly last: {
     readonly seq: number;
     readonly id: string;
     readonly timestampMicros: number;
   } | null;
   /**
-   * `sealed`: a seal comes right after the last message stored, so nothing can follow. `owed`: messages of an
+   * `sealed`: a seal comes right after the last message stored, so nothing can follow. `remaining`: messages of an
    * unfinished batch come after `last`, with no seal after them. `open`: neither. A seal further ahead, with a free
    * place before it, does not count.
    */
-  readonly state: "open" | "owed" | "sealed";
+  readonly state: "open" | "unfinished" | "sealed";
   /**
    * Whether a record lets entries into the log (`namesLog`), read after everything else here. A store that does not
    * check this in `append` and `seal` returns true.
@@ -58,8 +61,8 @@ export interface Tail {
 /** Something that a sweep may remove. */
 export interface Markable {
   /**
-   * The sweep's mark: the store's time, by `timeMs`, of a moment after the sweep saw that nothing needs this any more,
-   * because it was dropped and the record's `forks` was 0. Absent until a sweep has seen that.
+   * The sweep's mark: the store's time, by `timeMs`, of a moment after a sweep saw that nothing needs this any more.
+   * Absent until a sweep has seen that.
    */
   readonly markedAtMs?: number | undefined;
 }
@@ -89,8 +92,8 @@ export interface DraftRef extends Markable {
   readonly timestampMicros: number | null;
   readonly discardWhenAbandoned: boolean;
   /**
-   * Absent while the draft is open. Set once its end has been carried out; from then on nothing can be appended to its
-   * log, and a sweep clears it away.
+   * How the draft ended; absent while it is open. Set once its message is appended or it is discarded. From then on
+   * nothing can be appended to its log, and a sweep clears it away.
    */
   readonly end?: "finished" | "discarded" | undefined;
 }
@@ -106,7 +109,7 @@ export interface EditMark {
    * edit only, because nobody asks about earlier ones.
    */
   readonly single?: SingleEdit | undefined;
-  /** Set when the content of that message was erased, so that an erasure that is repeated knows that it was told. */
+  /** Set when the edit is an erasure, so that a repeated erasure is not noted twice. */
   readonly erased?: true | undefined;
 }
 
@@ -123,8 +126,9 @@ export interface Origin {
 }
 
 /**
- * A session's record. It is replaced as a whole, by compare-and-set of `revision`. A tombstone keeps its labels, but no
- * list uses them. Heads that name the open log know the time of expiry, so changing that time closes the log.
+ * A session's record. It is replaced as a whole, by compare-and-set of `revision`. A process that appends by a cached
+ * head goes by the time of expiry in that head. So a change of that time also replaces the open log: an append by an
+ * older head then fails, and its process reads the record again.
  */
 export interface SessionRecord extends SessionFields {
   /** Random, never used again. */

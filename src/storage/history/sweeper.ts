@@ -1,5 +1,5 @@
 import { type Call, checkCall } from "../../domain/call.js";
-import type { SweepOptions, SweepReport } from "../storage-provider.js";
+import type { StorageProvider, SweepOptions, SweepReport } from "../storage-provider.js";
 import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
 import type { HistoryContext } from "./heads.js";
@@ -12,8 +12,8 @@ import { nextOf } from "./write/record-replacer.js";
 /** How many records are read at a time. */
 const BATCH = 100;
 /**
- * A record that is being restored counts as abandoned once its mark is this many times as old as the mark of a
- * tombstone must be before the sweep: 144 times ten minutes, which is a day by default.
+ * A record that is being restored counts as abandoned once its mark is this many times as old as other marks must be
+ * for a sweep: 144 times ten minutes, which is a day.
  */
 const ABANDONED_AGES = 144;
 
@@ -29,13 +29,13 @@ export class Sweeper {
     this.#editor = editor;
   }
 
-  /** See StorageProvider.sweep. */
+  /** Implements {@link StorageProvider.sweep}. */
   async run(options: SweepOptions = {}): Promise<SweepReport> {
     const report = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
     const failures = new SweepFailures(this.#context.options);
     const soFar = () => ({ ...report, failed: failures.count });
-    const tell = () => options.onProgress?.(soFar());
-    if (options.repair) await this.#repair(report, tell, options);
+    const reportProgress = () => options.onProgress?.(soFar());
+    if (options.repair) await this.#repair(report, reportProgress, options);
     await this.#deleteExpired(failures, options);
     const { store, options: own } = this.#context;
     // Rule: sweep-old-only.
@@ -44,24 +44,24 @@ export class Sweeper {
     const untilMs = (await store.timeMs(options)) - ageMs;
     await this.#drafts.run(untilMs, failures, options, () => {
       report.ranges++;
-      tell();
+      reportProgress();
     });
-    // Records that are being restored stay in the list until they are a day old, and those that have failed until a
-    // later sweep. They must not hide what comes after.
+    // Records that are being restored stay in the list until they are a day old, and those that could not be swept
+    // until a later sweep. Each batch is longer by their number, so that they do not hide what comes after them.
     const stays = (record: SessionRecord) => record.restoring || failures.has(record);
     let staying = 0;
     for (;;) {
       checkCall(options);
       const batch = await store.listSweepable(untilMs, BATCH + staying, options);
-      // A time after the batch was read. Nothing needed then what is being marked now, so a sweep may remove it once
-      // this time is ten minutes ago.
+      // This time is after the batch was read. What is marked now was not needed any more then, so a sweep may remove
+      // it ten minutes after this time.
       const nowMs = batch.length === 0 ? 0 : await store.timeMs(options);
       let changed = 0;
       for (const record of batch) {
         const step = () => this.#sweepRecord(record, untilMs, nowMs, report, options);
         if (!(await failures.attempt(record, options, step))) continue;
         if (!record.restoring) changed++;
-        tell();
+        reportProgress();
       }
       const before = staying;
       staying = batch.filter(stays).length;
@@ -126,9 +126,9 @@ export class Sweeper {
   }
 
   /**
-   * Marks a tombstone that nobody counts on. Those of its sources that are tombstones themselves, with no other fork,
-   * are marked along with it, because only this record still leads to them. So a chain of deleted sessions is cleared
-   * in one sweep.
+   * Marks a tombstone without forks. Those of its sources that are tombstones themselves, with no other fork, are
+   * marked along with it, because only this record still needs them. So a chain of deleted sessions is cleared in one
+   * sweep.
    */
   async #markTombstone(first: SessionRecord, firstMs: number, call: Call): Promise<void> {
     const { store } = this.#context;
@@ -137,7 +137,7 @@ export class Sweeper {
       const { record, nowMs } = next;
       const sources = await Promise.all(record.sources.map((uid) => store.readRecordByUid(uid, call)));
       const marked = { ...nextOf(record), revision: record.revision + 1, markedAtMs: nowMs };
-      // If this replacement succeeds, the record still existed and counted on its sources when they were read.
+      // If this replacement succeeds, the record existed, and was a fork of its sources, when they were read.
       if (!(await store.replaceRecord(marked, record.revision, call))) continue;
       for (const source of sources) {
         if (!source?.deleted || source.restoring || source.forks !== 1) continue;
@@ -207,7 +207,11 @@ export class Sweeper {
   }
 
   /** Recounts forks and deletes entries without an owner. Must only run while nobody else writes. */
-  async #repair(report: { repairedForks: number; orphans: number }, tell: () => void, call: Call): Promise<void> {
+  async #repair(
+    report: { repairedForks: number; orphans: number },
+    reportProgress: () => void,
+    call: Call,
+  ): Promise<void> {
     const { store } = this.#context;
     const forks = new Map<string, number>();
     const named = new Map<string, number>();
@@ -226,13 +230,13 @@ export class Sweeper {
       for (let i = count; i > right; i--) await store.addFork(uid, -1, call);
       for (let i = count; i < right; i++) await store.addFork(uid, 1, call);
       report.repairedForks++;
-      tell();
+      reportProgress();
     }
     for (let orphans = await store.listOrphans(BATCH, call); orphans.length > 0; ) {
       for (const uid of orphans) {
         await this.#deleteAll({ uid }, call);
         report.orphans++;
-        tell();
+        reportProgress();
       }
       orphans = await store.listOrphans(BATCH, call);
     }

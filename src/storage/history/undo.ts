@@ -3,8 +3,8 @@ import type { SessionRecord } from "./log-store.js";
 
 /**
  * A revert keeps the messages as they were before it, and an unrevert puts them back. Reverts in a row are undone
- * together. The first append ends this, and so does every other edit of the messages, because it stores no undo. A
- * change that only copies or renames logs keeps the undo that applies.
+ * together. After an append, or any other edit of the messages, there is nothing to unrevert. A rollover or a merge of
+ * segments changes no message, and keeps what can be unreverted.
  */
 export type Undo = NonNullable<SessionRecord["undo"]>;
 

@@ -3,8 +3,8 @@ import { MessageBody } from "../../domain/message-body.js";
 import type { Entry } from "../history/log-store.js";
 
 /**
- * A deep copy that nobody can change. The store keeps it and hands it out, and neither the giver nor a reader can spoil
- * it.
+ * A deep copy that nobody can change. The store keeps it and returns it to every reader, and neither they nor the
+ * writer can damage it.
  */
 export function frozenCopy<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
@@ -15,15 +15,15 @@ export function frozenCopy<T>(value: T): T {
 }
 
 /**
- * The same for an entry. It is ten times faster because the shape is known, and every append pays for it. `owed` is
- * left out, because appends to this store are all or nothing.
+ * A deep copy of an entry that nobody can change. Every append makes one, so it is written out for the known shape,
+ * which is ten times as fast as {@link frozenCopy}. `remaining` is 0, because appends to this store are all or nothing.
  */
 export function frozenEntry(entry: Entry): Entry {
   const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId } = entry;
   const parts = Object.freeze(body.parts.map(frozenPart));
   const content = body.metadata === undefined ? { parts } : { parts, metadata: frozenCopy(body.metadata) };
   const copy = MessageBody.frozen(Object.freeze(content));
-  return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, owed: 0 });
+  return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, remaining: 0 });
 }
 
 function frozenPart({ id, type, text, data }: Part): Part {

@@ -6,7 +6,7 @@ import type { Entry, FoundEntries, SearchedPage } from "../history/log-store.js"
 import { readSearchPlace, type SearchPlace, writeSearchPlace } from "../history/search-place.js";
 import type { MemoryLog } from "./memory-log.js";
 
-/** How much text is searched before the event loop gets its turn. */
+/** How much text is searched before other work may run. */
 const UNITS_AT_ONCE = 1024 * 1024;
 
 /** The entries of logs whose text contains the terms, unsorted. */

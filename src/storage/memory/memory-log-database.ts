@@ -14,7 +14,7 @@ export interface MemoryDump {
   readonly logs: ReadonlyMap<string, { readonly entries: readonly Entry[]; readonly sealed: boolean }>;
 }
 
-/** Keeps everything in this process; it is gone when the process ends. */
+/** Keeps everything in the memory of this process. */
 export class MemoryLogDatabase implements LogDatabase {
   readonly name = "memory:";
   readonly #namespaces = new Map<string, MemoryNamespace>();

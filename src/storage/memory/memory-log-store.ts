@@ -39,7 +39,7 @@ export interface MemoryState {
   readonly closed: boolean;
 }
 
-/** The reference implementation: every method runs in one synchronous step, so nothing can come between. */
+/** The reference implementation. Every method runs in one synchronous step, so no two of them can overlap. */
 export class MemoryLogStore implements LogStore {
   readonly #state: MemoryState;
   readonly #own: MemoryNamespace;

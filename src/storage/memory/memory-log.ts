@@ -4,14 +4,14 @@ import { frozenEntry } from "./frozen-copy.js";
 const SEAL = "seal";
 const NOT_DELETING = { first: 0, last: 0, next: 0 };
 
-/** One log: an array of places whose last one is never empty. */
+/** One log: an array of entries whose last place is never empty. */
 export class MemoryLog {
   /** Entry `seq` is at index `seq - 1`; undefined where a sweep removed it. */
   readonly #places: (Entry | typeof SEAL | undefined)[] = [];
   readonly #seqs = new Map<string, number>();
   /** The size of each entry, measured when it is first read. */
   readonly #bytes: number[] = [];
-  /** Where the last chunk of a range deletion ended, so that the next one can skip what is gone already. */
+  /** Where the last chunk of a range deletion ended, so that the next one can skip what is deleted already. */
   #deleting = NOT_DELETING;
 
   get empty(): boolean {

@@ -4,7 +4,8 @@ import { Connection, type ConnectionOptions } from "mongodb/lib/cmap/connection.
 import { ReplyFrames } from "./reply-frames.js";
 
 /**
- * A connection that is closed when the server sends what is no answer, and when the driver gives up waiting for one.
+ * A connection that is closed when the server sends something that is no answer, and when the driver gives up waiting
+ * for an answer.
  *
  * The driver (7.7) gives up right after it has sent a command if less time is left than a round trip takes, and then
  * puts the connection back into the pool with the answer still to come. It does not compare the ids of answers, so the

@@ -20,7 +20,7 @@ export interface MessageDocument {
   readonly role: string;
   /** The text that `MessageBody` makes: `{"sizes": [...], "parts": [...], "metadata": {...}}`, in lines. */
   readonly body: string;
-  /** How many messages of its batch follow it; absent for 0. */
+  /** The `remaining` of its entry: how many messages of its batch follow it; absent for 0. */
   readonly owed?: number;
   /** What `indexedWords` returns for it; absent if the process that stored it ran without `--search`. */
   readonly words?: readonly string[];
@@ -40,7 +40,7 @@ export interface SealDocument {
 export type LogDocument = MessageDocument | SealDocument;
 
 export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry): MessageDocument {
-  const { sessionId, originSessionId, owed } = entry;
+  const { sessionId, originSessionId, remaining } = entry;
   return {
     _id,
     session_id: sessionId,
@@ -51,7 +51,7 @@ export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry
     timestamp: int64(entry.timestampMicros),
     role: entry.role,
     body: entry.body.encode(),
-    ...(owed > 0 ? { owed } : {}),
+    ...(remaining > 0 ? { owed: remaining } : {}),
   };
 }
 
@@ -69,7 +69,7 @@ export function toEntry(document: MessageDocument): Entry {
     body: MessageBody.stored(document.body),
     sessionId: document.session_id,
     originSessionId: document.origin ?? document.session_id,
-    owed: document.owed ?? 0,
+    remaining: document.owed ?? 0,
   };
 }
 

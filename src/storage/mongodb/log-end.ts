@@ -6,7 +6,7 @@ import type { MongoCommands } from "./mongo-commands.js";
 
 /** The end of a log, found by reading it downwards. */
 export interface LogEnd {
-  /** The place of the last message, whether or not more of its batch are owed; 0 when there is none. */
+  /** The place of the last message, even when its batch is unfinished; 0 when there is none. */
   readonly stored: number;
   /** The last message of the last complete batch; null when none was found. */
   readonly whole: TailDocument | null;
@@ -26,8 +26,8 @@ const MOST_BLOCK = 4096;
 
 /**
  * Reads the end of a log: two documents when the log is open and its last batch is whole, and growing blocks downwards
- * when seals or owed messages are on top. A message and the seal right after it never change, so reading in several
- * steps is safe.
+ * when seals or an unfinished batch are on top. A message and the seal right after it never change, so reading in
+ * several steps is safe.
  */
 export async function readLogEnd(
   messages: Collection<LogDocument>,
@@ -53,8 +53,8 @@ export async function readLogEnd(
 
 export function tailOf({ stored, whole, isSealed }: LogEnd): Tail {
   const last = whole && { seq: whole.seq, id: whole.id, timestampMicros: Number(whole.timestamp) };
-  const isOwed = stored > (whole?.seq ?? 0);
-  return { last, state: isSealed ? "sealed" : isOwed ? "owed" : "open", isNamed: true };
+  const isUnfinished = stored > (whole?.seq ?? 0);
+  return { last, state: isSealed ? "sealed" : isUnfinished ? "unfinished" : "open", isNamed: true };
 }
 
 /**

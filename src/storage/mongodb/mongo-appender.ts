@@ -58,13 +58,17 @@ export class MongoAppender {
     }
   }
 
-  /** Whether the place, rather than the id, refused the first document. Not every server names the index. */
+  /**
+   * Whether the first document was refused because its place is taken, not its id. Not every server names the index.
+   */
   async #isPlaceTaken(key: string, documents: readonly MessageDocument[], call?: Call): Promise<boolean> {
     if (key === KEY_LOG_SEQ || key === KEY_LOG_ID) return key === KEY_LOG_SEQ;
     return (await this.#readBack(documents, call)).isTaken;
   }
 
-  /** Sends the documents that are not stored yet again. The first send, whose outcome is unknown, may still arrive. */
+  /**
+   * Sends those documents again that are not stored yet. The outcome of the first send is unknown; it may still arrive.
+   */
   async #resume(documents: readonly MessageDocument[], call?: Call): Promise<number | "idTaken"> {
     let found = await this.#readBack(documents, call);
     while (found.stored < documents.length && !found.isTaken) {

@@ -22,7 +22,7 @@ export interface WriteLimits {
   readonly session?: ClientSession;
 }
 
-/** The same for reads, which can also be canceled at the server. */
+/** The limits that the driver gets with a read, which can also be canceled at the server. */
 export interface ReadLimits extends WriteLimits {
   readonly signal?: AbortSignal;
 }

@@ -46,8 +46,8 @@ export interface MongoShared {
 }
 
 /**
- * A namespace of a MongoDB database. It only distributes the operations to its parts, each of which does one kind of
- * thing.
+ * A namespace of a MongoDB database. It passes each operation on to one of its parts, which are divided by what they
+ * work on.
  */
 export class MongoLogStore implements LogStore {
   readonly #shared: MongoShared;

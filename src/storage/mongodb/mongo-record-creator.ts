@@ -24,7 +24,7 @@ interface Parts {
 
 /**
  * Adds records of one namespace. Its answers are definite: after `exists`, no earlier send can create the record any
- * more. It never deletes a record, because somebody may use the session as soon as its record is there.
+ * more. It never deletes a record, because somebody may use the session as soon as its record is stored.
  */
 export class MongoRecordCreator {
   readonly #namespace: string;
@@ -56,7 +56,7 @@ export class MongoRecordCreator {
   }
 
   /**
-   * Puts a blocker in the place of a record whose first send has an unknown outcome. `created`: the record is there.
+   * Inserts a blocker instead of a record whose first send has an unknown outcome. `created`: the record is there.
    * `blocked`: the first send has not been carried out and never will be. `unknown`: the record may have been there,
    * and may have been deleted and swept since. In that case the `forks` of its sources no longer count this session.
    */

@@ -43,7 +43,7 @@ export interface MongoIndex {
   readonly unique: boolean;
 }
 
-/** The names of indexes, which refusals and hints use. */
+/** The names of indexes, which errors of the server and hints to it use. */
 export const KEY_LOG_SEQ = "log_seq";
 export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";

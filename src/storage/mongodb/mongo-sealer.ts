@@ -8,8 +8,8 @@ import { duplicateKey } from "./mongo-errors.js";
 import type { WriteIds } from "./write-ids.js";
 
 /**
- * The distance of a wall from the last message is `WALL_FACTOR` times the number of messages that were appended since
- * the end was last read, but at least `WALL_PLACES` places.
+ * How far a wall is from the last message: `WALL_FACTOR` times the number of messages that were appended since the end
+ * was last read, but at least `WALL_PLACES` places.
  */
 const WALL_FACTOR = 8;
 const WALL_PLACES = 64;
@@ -18,8 +18,8 @@ const MOST_BLOCK = 1024;
 
 /**
  * Puts a seal into the place after the last message. If appenders are faster, it first puts a single seal far ahead, a
- * wall, which limits how far they get. Then it puts growing blocks of seals after the last message, until the first
- * place of a block was free. Every place is decided once, and messages stay contiguous.
+ * wall, beyond which they cannot append. Then it puts growing blocks of seals after the last message, until the first
+ * place of a block is free. A place that holds a message or a seal never changes, and messages stay contiguous.
  */
 export class MongoSealer {
   readonly #messages: Collection<LogDocument>;

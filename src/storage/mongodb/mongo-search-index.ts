@@ -16,8 +16,8 @@ const LOOK_MS = 60_000;
 
 /**
  * Gives words to the documents that have none: to those from before the index, and to those that processes without
- * `--search` store. The index itself leads to them, because a missing field stands in it as null. Documents that a
- * process with `--search` stores have their words from the first.
+ * `--search` store. The index itself finds them, because a missing field is null in it. Documents that a process with
+ * `--search` stores have their words from the beginning.
  */
 export class MongoSearchIndex {
   readonly #collections: MongoCollections;
@@ -83,7 +83,7 @@ export class MongoSearchIndex {
     const namespaces = await this.#namespacesOf(documents);
     const updates = documents.map((document) => {
       const { log, seq, id } = document;
-      // `words: null` makes this lose against an erasure meanwhile, which sets the words of what it leaves.
+      // With `words: null`, this does not overwrite what an erasure has set meanwhile: the words of what it leaves.
       const filter = { log, seq, words: null } as Document;
       const parts = document.seal ? [] : MessageBody.stored(document.body).parts;
       const words = indexedWords(namespaces.get(ownerOf(log)) ?? "", { id, parts });

@@ -2,7 +2,7 @@ import type { Collection, Document } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { MessageBody } from "../../domain/message-body.js";
 import { holdsTerms, searchedText } from "../../domain/search-text.js";
-import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
+import type { EntrySearch, FoundEntries, LogStore, SearchedPage } from "../history/log-store.js";
 import { readSearchPlace, writeSearchPlace } from "../history/search-place.js";
 import { int64, type LogDocument, type MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
@@ -23,7 +23,7 @@ export class MongoSearch {
     this.#commands = commands;
   }
 
-  /** See LogStore.searchEntries. */
+  /** Implements {@link LogStore.searchEntries}. */
   async find({ terms, owners }: EntrySearch, { limit, after }: SearchedPage, call?: Call): Promise<FoundEntries> {
     const conditions: object[] = wordConditions(this.#namespace, terms);
     if (after !== undefined) conditions.push(...afterPlace(after));

@@ -34,7 +34,7 @@ export function readRawDocument(bytes: Uint8Array): { readonly seq: number; read
     body: MessageBody.storedBytes(byteStringOf(body)),
     sessionId,
     originSessionId: text("origin") ?? sessionId,
-    owed: number("owed") ?? 0,
+    remaining: number("owed") ?? 0,
   };
   return { seq, entry };
 }

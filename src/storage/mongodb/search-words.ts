@@ -14,7 +14,7 @@ const AFTER_ALL = "\u{10FFFF}";
 
 /**
  * What the field `words` of a document holds: each word of the message once, preceded by the namespace, so that a
- * search in one namespace does not go along the messages of the others.
+ * search in one namespace does not read the messages of the others.
  */
 export function indexedWords(namespace: string, { id, parts }: { id: string; parts: readonly Part[] }): string[] {
   const words = new Set<string>();
@@ -39,7 +39,7 @@ export function wordConditions(namespace: string, terms: readonly SearchTerm[]):
   );
 }
 
-/** Whether a document that meets the conditions may still lack a term: its words tell neither order nor long ends. */
+/** Whether a document that meets the conditions may still lack a term. `words` has no order, and cuts long words. */
 export function mayLackTerms(terms: readonly SearchTerm[]): boolean {
   return terms.some(({ words }) => words.length > 1 || words.some(({ length }) => length > MOST_WORD_UNITS));
 }

@@ -4,7 +4,7 @@ import { ObjectId } from "mongodb";
 const WRITER_AT = 4;
 const WRITER_BYTES = 5;
 
-/** Makes ids of documents and writes that carry their maker, so that a process recognises its own changes. */
+/** Makes ids of documents and writes that say which process made them, so that a process recognises its own changes. */
 export class WriteIds {
   readonly #writer = randomBytes(WRITER_BYTES);
 

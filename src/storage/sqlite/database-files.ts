@@ -39,7 +39,7 @@ export class DatabaseFiles {
   }
 
   /**
-   * Called before a commit: throws `unavailable` when the database has gone or was replaced. The other two files are
+   * Called before a commit: throws `unavailable` when the database was deleted or replaced. The other two files are
    * checked once a second.
    */
   check(): void {
@@ -47,7 +47,7 @@ export class DatabaseFiles {
     if (this.#clockMs() - this.#lookedAtMs >= COMPANIONS_MS) this.checkAll();
   }
 
-  /** Throws `unavailable` when one of the files has gone or was replaced. */
+  /** Throws `unavailable` when one of the files was deleted or replaced. */
   checkAll(): void {
     for (const file of [this.#database, ...this.#companions]) expectSame(file);
     this.#lookedAtMs = this.#clockMs();

@@ -27,7 +27,7 @@ export class MessageTable {
     if (lastPlace !== seq - 1) return 0;
     const column = toColumn(log);
     for (const [i, row] of rows.entries()) {
-      // The place is free, so the id is the obstacle.
+      // The place is free, so the id must be taken.
       if (this.#sql.insertEntry.run(...row) === 1) continue;
       if (i > 0) this.#sql.deleteRange.run(column, seq, seq + i - 1);
       return "idTaken";
@@ -169,7 +169,7 @@ export class MessageTable {
     return this.#sql.readPage.get(log, first, last, mostBytes) as unknown as PageRow;
   }
 
-  /** How many entries of a range fit into `maxBytes`, counted from the near end; at least one. */
+  /** How many entries of a range fit into `maxBytes`, counted from where the read begins; at least one. */
   #fitting(log: string, [first, last]: [number, number], descending: boolean, maxBytes: number): number {
     const places = last - first + 1;
     const sizes = (descending ? this.#sql.sizesDown : this.#sql.sizesUp).all(log, first, last, places);
@@ -189,7 +189,7 @@ function lastOf([seq, id, timestampMicros]: TailColumns): NonNullable<Tail["last
   return { seq, id: fromColumn(id as string), timestampMicros };
 }
 
-/** Of entries sorted by place, those without a gap from `near` on in the direction of `step`. */
+/** Of entries sorted by place, those from `near` on, in the direction of `step`, up to the first gap. */
 function contiguous(entries: Entry[], near: number, step: 1 | -1): Entry[] {
   if (step < 0) entries.reverse();
   const end = entries.findIndex(({ seq }, i) => seq !== near + step * i);

@@ -72,7 +72,7 @@ function toEntry(log: string, columns: EntryColumns, body: MessageBody): Entry {
     body,
     sessionId: owner,
     originSessionId: origin === null ? owner : fromColumn(origin),
-    owed: 0,
+    remaining: 0,
   };
 }
 

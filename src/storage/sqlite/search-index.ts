@@ -20,7 +20,7 @@ export class SearchIndex {
   readonly #stopped = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | undefined;
-  /** The look that the timer has begun. */
+  /** The call of `look` that the timer has made. */
   #ticking: Promise<void> | undefined;
 
   constructor(connection: Pick<SqliteConnection, "read" | "write">, table: SearchTable, notices: SearchNotices) {
@@ -68,8 +68,8 @@ export class SearchIndex {
   }
 
   /**
-   * Adds words until none are missing, in this many steps at most. Between two steps, the connection turns to other
-   * writes. There are no pauses, or it would fall behind many writers.
+   * Adds words until none are missing, in this many steps at most. Between two steps, the connection does other writes.
+   * There are no pauses, or it could not keep up with many writers.
    */
   async #takeSteps(most: number, call: Call | undefined): Promise<void> {
     for (let steps = 0; steps < most && (await this.#connection.read(() => this.#table.hasPending(), call)); steps++) {

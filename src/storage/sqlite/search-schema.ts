@@ -1,15 +1,18 @@
 import type Database from "libsql";
 import { inTransaction } from "./in-transaction.js";
 
-/** How many microseconds from its own on a message's place is looked for in, one after the other. */
+/**
+ * The spans of time after a message's own, in microseconds, in which a free place is looked for, one after the other.
+ */
 const SPANS_MICROS = [1, 1000, 1_000_000, 3_600_000_000];
 
 /**
  * Finds a free place for an entry in the order of a search. A place is the timestamp in microseconds times 1024, plus a
  * number that makes it unique. When 1024 messages have the same timestamp, the next one gets the place after the last
- * entry of the millisecond that begins with this timestamp, when that millisecond's last place is taken, of the second,
- * and so on. The place after the last of all entries is always free. So an index never refuses a message, and only a
- * crowded moment is found a little out of order. The bounds keep a place within 64 bits.
+ * entry of the millisecond that begins with this timestamp. If that millisecond is full, it is the place after the last
+ * entry of the second, then of the hour, and at last of the whole index, which is always free. So an index never
+ * refuses a message, and only messages of such a crowded moment are found a little out of order. The bounds keep a
+ * place within 64 bits.
  */
 function freePlace(entry: string): string {
   const micros = `min(max(${entry}.timestamp, -9007199253000000), 9007199253000000)`;

@@ -51,7 +51,7 @@ export class SearchThread {
   readonly #path: string;
   readonly #sql: string;
   readonly #files: Pick<DatabaseFiles, "checkAll"> | undefined;
-  readonly #turn = new Mutex();
+  readonly #oneAtATime = new Mutex();
   #thread: Worker | undefined;
   #running: { readonly resolve: (answer: Answer) => void; readonly reject: (error: unknown) => void } | undefined;
   #isClosed = false;
@@ -67,7 +67,7 @@ export class SearchThread {
    * ignored.
    */
   all(values: readonly Bound[], call: Call | undefined): Promise<Row[]> {
-    const rows = this.#turn.runExclusive(() => {
+    const rows = this.#oneAtATime.runExclusive(() => {
       checkCall(call);
       return this.#ask(values);
     });
@@ -75,7 +75,7 @@ export class SearchThread {
   }
 
   /**
-   * Resolves when the thread has closed its connection. If it is in the middle of a query, it is only told to do so.
+   * Resolves when the thread has closed its connection. If it is in the middle of a query, this only asks it to do so.
    */
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -83,7 +83,7 @@ export class SearchThread {
     if (thread === undefined) return;
     const ended = new Promise<void>((end) => thread.once("exit", () => end()));
     thread.postMessage(null);
-    if (!this.#turn.isLocked()) await ended;
+    if (!this.#oneAtATime.isLocked()) await ended;
   }
 
   async #ask(values: readonly Bound[]): Promise<Row[]> {

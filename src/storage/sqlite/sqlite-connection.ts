@@ -17,7 +17,7 @@ const BUSY_PAUSE_MS = 8;
 const PROBE_MS = 1000;
 /** Room for the largest batch, both in the write-ahead log and in the database. */
 const ROOM_BYTES = 16 * 1024 * 1024;
-/** A transaction takes on no more work after this time, so that the event loop gets its turn. */
+/** A transaction begins no more jobs after this time, so that other work may run. */
 const TRANSACTION_MS = 20;
 
 interface Job {
@@ -243,7 +243,9 @@ export class SqliteConnection {
     if (failure.code === "unavailable") this.#health.failed(failure);
   }
 
-  /** Rejects a job whose caller has gone or has waited long enough, or for which no time is left before closing. */
+  /**
+   * Rejects a job whose call has ended, or which has waited long enough, or for which no time is left before closing.
+   */
   #isStillWanted(job: Job): boolean {
     try {
       checkCall(job.call);

@@ -24,7 +24,7 @@ import type { SqliteConnection } from "./sqlite-connection.js";
 import type { Row } from "./statements.js";
 import { TodoTable } from "./todo-table.js";
 
-/** How many look-ups are made before the event loop gets its turn. */
+/** How many look-ups are made before other work may run. */
 const LOOKUPS_AT_ONCE = 2000;
 const OWNERS_AT_ONCE = 500;
 const LABELED_AT_ONCE = 1000;

@@ -1,6 +1,8 @@
 import type Database from "libsql";
 
-/** Text crosses the binding as bytes, which is several times as fast and decodes nothing that is only passed on. */
+/**
+ * Texts are read from the driver as bytes, which is several times as fast, and decodes nothing that is only passed on.
+ */
 const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS BLOB)";
 const FIELDS =
   "session_id, parent_id, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";

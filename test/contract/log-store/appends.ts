@@ -254,7 +254,7 @@ export function describeAppends(subject: LogStoreSubject): void {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const { entries: stored } = await subject.store.readRange("u.1", 1, 3);
-      expect(stored.map((one) => one.owed)).toEqual([2, 1, 0]);
+      expect(stored.map((one) => one.remaining)).toEqual([2, 1, 0]);
     });
   });
 }

@@ -66,7 +66,7 @@ export function describeErasures(subject: LogStoreSubject): void {
         parts: [{ id: "p", type: "text", text: "secret".repeat(100), data }],
         metadata: { secret: true },
         originSessionId: "elsewhere",
-        owed: 0,
+        remaining: 0,
       }));
       const [, second, third] = before as [Entry, Entry, Entry];
       await subject.store.overwriteEntries(erased(second, third));
@@ -83,7 +83,7 @@ export function describeErasures(subject: LogStoreSubject): void {
 
     it("makes a limit of bytes count an entry with its new size", async () => {
       const parts = [{ id: "", type: "text", text: "x".repeat(10_000) }];
-      const before = await fill(subject.store, "u.1", 1, 5, () => ({ parts, owed: 0 }));
+      const before = await fill(subject.store, "u.1", 1, 5, () => ({ parts, remaining: 0 }));
       const read = async () => (await subject.store.readRange("u.1", 1, 5, { maxBytes: 15_000 })).entries.length;
       expect(await read()).toBeLessThan(3);
       await subject.store.overwriteEntries(erased(...before.slice(0, 4)));

@@ -42,7 +42,7 @@ export function entry(log: string, seq: number, { parts, metadata, ...more }: Gi
     body: MessageBody.of({ parts: parts ?? [{ id: "", type: "text", text: `message ${seq}` }], metadata }),
     sessionId: "s",
     originSessionId: "s",
-    owed: 0,
+    remaining: 0,
     ...more,
   };
 }
@@ -50,7 +50,7 @@ export function entry(log: string, seq: number, { parts, metadata, ...more }: Gi
 /** Entries `first` to `last`, as one batch. */
 export function entries(log: string, first: number, last: number, more: (seq: number) => Given = () => ({})): Entry[] {
   return Array.from({ length: last - first + 1 }, (_, i) =>
-    entry(log, first + i, { owed: last - first - i, ...more(first + i) }),
+    entry(log, first + i, { remaining: last - first - i, ...more(first + i) }),
   );
 }
 
@@ -149,11 +149,11 @@ export async function replaced(
 }
 
 /**
- * The content of an entry as text, whatever the order of its keys. `owed` is left out, and an absent Struct counts as
- * an empty one.
+ * The content of an entry as text, whatever the order of its keys. `remaining` is left out, and an absent Struct counts
+ * as an empty one.
  */
 export function comparable(one: Entry): string {
-  const { owed: _owed, body, ...rest } = one;
+  const { remaining: _remaining, body, ...rest } = one;
   const { parts, metadata } = body;
   return canonical({
     ...rest,

@@ -99,7 +99,7 @@ export function describeReads(subject: LogStoreSubject): void {
     it("does not return a message of an incomplete batch", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u1.1", 1, 2);
-      await subject.store.append("u1.1", 3, [entry("u1.1", 3, { owed: 1 })]);
+      await subject.store.append("u1.1", 3, [entry("u1.1", 3, { remaining: 1 })]);
       expect((await subject.store.readLast(["u1.1"]))[0]?.seq).toBe(2);
     });
   });

@@ -114,12 +114,12 @@ export function describeSeals(subject: LogStoreSubject): void {
   describe("an unfinished batch on a store whose append may stop half way", () => {
     beforeEach(() => own(subject.store, "u.1"));
 
-    it("makes the tail owed, and is not counted by the seal", async (context) => {
+    it("makes the tail unfinished, and is not counted by the seal", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await fill(subject.store, "u.1", 1, 3);
       const half = entries("u.1", 4, 6).slice(0, 2);
       expect(await subject.store.append("u.1", 4, half)).toBe(2);
-      expect(await subject.store.tail("u.1")).toMatchObject({ last: { seq: 3 }, state: "owed" });
+      expect(await subject.store.tail("u.1")).toMatchObject({ last: { seq: 3 }, state: "unfinished" });
       expect(await subject.store.seal("u.1", 3)).toBe(3);
       expect(await subject.store.tail("u.1")).toMatchObject({ last: { seq: 3 }, state: "sealed" });
       expect(await subject.store.seal("u.1")).toBe(3);
@@ -128,7 +128,7 @@ export function describeSeals(subject: LogStoreSubject): void {
     it("at the start of a log leaves the log without a last message", async (context) => {
       if (subject.harness.atomicAppend) context.skip("the store's append is atomic");
       await subject.store.append("u.1", 1, entries("u.1", 1, 3).slice(0, 2));
-      expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "owed" });
+      expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "unfinished" });
       expect(await subject.store.seal("u.1")).toBe(0);
       expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "sealed" });
     });

@@ -137,7 +137,7 @@ export function describeSweeping(subject: LogStoreSubject): void {
     });
 
     it("deletes a seal inside the range", async () => {
-      await fill(subject.store, "u.1", 1, 3, () => ({ owed: 0 }));
+      await fill(subject.store, "u.1", 1, 3, () => ({ remaining: 0 }));
       await subject.store.seal("u.1");
       await deleteAll(subject.store, { log: "u.1", first: 3, last: 4 }, 100);
       expect(await subject.store.tail("u.1")).toMatchObject({ last: { seq: 2 }, state: "open" });

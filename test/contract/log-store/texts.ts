@@ -16,7 +16,7 @@ export function describeTexts(subject: LogStoreSubject): void {
     };
 
     it("in ids of messages", async () => {
-      const batch = ODD_TEXTS.map((id, i) => entry("u.1", i + 1, { id, owed: ODD_TEXTS.length - i - 1 }));
+      const batch = ODD_TEXTS.map((id, i) => entry("u.1", i + 1, { id, remaining: ODD_TEXTS.length - i - 1 }));
       expect(await subject.store.append("u.1", 1, batch)).toBe(batch.length);
       const range = await subject.store.readRange("u.1", 1, batch.length);
       expect(allComparable(range.entries)).toEqual(allComparable(batch));
@@ -40,7 +40,7 @@ export function describeTexts(subject: LogStoreSubject): void {
           metadata: struct,
           sessionId: "s$.\u{1F600}",
           originSessionId: text === "" ? "s$.\u{1F600}" : text,
-          owed: texts.length - i - 1,
+          remaining: texts.length - i - 1,
         }),
       );
       expect(await subject.store.append("u.1", 1, batch)).toBe(batch.length);

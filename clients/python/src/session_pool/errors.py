@@ -49,7 +49,7 @@ class SessionPoolError(grpc.aio.AioRpcError):
 
     @classmethod
     def of(cls, error: grpc.RpcError) -> SessionPoolError:
-        """Returns the error itself, or the same as a SessionPoolError if it comes from a stub."""
+        """Returns the error itself, or makes a SessionPoolError of one that comes from a stub."""
         if isinstance(error, cls):
             return error
         return cls(

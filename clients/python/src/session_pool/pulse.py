@@ -32,7 +32,7 @@ def _beat(method: weakref.WeakMethod[Callable[[], bool]], seconds: float, stoppe
 
 
 class AsyncPulse:
-    """The same in a task."""
+    """Awaits a method in a task, until it returns False, its object is gone, or `stop` is called."""
 
     def __init__(self, beat: Callable[[], Awaitable[bool]], seconds: float) -> None:
         self._task = asyncio.create_task(_beat_async(weakref.WeakMethod(beat), seconds))

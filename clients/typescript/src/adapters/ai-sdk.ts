@@ -13,22 +13,24 @@ export { type KeepOptions, keepUIMessageStream } from "./ui-stream.js";
 
 export interface SaveOptions {
   /**
-   * The messages that the caller has loaded. Those that it no longer gives are dropped. Needed only where no message
-   * that is given is an object that `loadUIMessages` returned or `saveUIMessages` was given, such as when a page sends
-   * all messages. For an empty list, what this process has loaded or saved last is taken for loaded.
+   * The messages that the caller has loaded. Those of them that it does not save again are removed. Only needed when
+   * the messages to save are all new objects, as when a page sends them: an object that `loadUIMessages` returned, or
+   * that was saved before, already says what was loaded with it. When no messages are saved, the default is what this
+   * process has loaded or saved last.
    */
   readonly loaded?: readonly Pick<UIMessage, "id">[];
 }
 
 export interface LoadOptions<Message extends UIMessage> {
   /**
-   * What the page has sent. It comes after the loaded messages, or in the place of the one with its id, such as one
-   * whose tool call the user has approved. Messages after that one are not loaded, and stay when these are saved.
+   * The message that the page has sent. It comes after the loaded messages. If one of them has its id, for example
+   * because the user has approved its tool call, it replaces that one, and later messages are not loaded. They stay
+   * when the loaded ones are saved.
    */
   readonly next?: Message;
 }
 
-/** How often a save is planned anew because others append meanwhile. */
+/** How often a save is planned when others append messages meanwhile. */
 const MOST_ATTEMPTS = 10;
 
 /**
@@ -69,7 +71,7 @@ export async function loadUIMessages<Message extends UIMessage = UIMessage>(
  * has not changed, and erased messages. Saving the same messages again changes nothing. The first save makes the
  * session.
  *
- * `aborted`: others have changed what this save would change, or have saved the same turn; load the messages again.
+ * `aborted`: others have changed what this save would change, or have saved the same answer; load the messages again.
  * `not_found`: the session was deleted after this process has loaded it or saved in it.
  */
 export async function saveUIMessages(

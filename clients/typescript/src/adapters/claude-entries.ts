@@ -2,7 +2,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { ulid } from "ulid";
 import type { NewMessage, StoredMessage } from "../index.js";
 import { cutEntry } from "./cut-entry.js";
-import { ERASED, isErased, pairErased, type Turn } from "./erased.js";
+import { ERASED, isErased, type PairedMessage, pairErased } from "./erased.js";
 import { withReadableText } from "./readable-text.js";
 import { fromStorable, toStorable } from "./storable.js";
 
@@ -43,7 +43,7 @@ export async function toMessage(entry: SessionStoreEntry): Promise<NewMessage> {
  */
 export function toEntries(messages: readonly StoredMessage[]): SessionStoreEntry[] {
   const read = messages.map(readEntry);
-  const halves = pairErased(messages.map((message, at) => turnOf(message, read[at])));
+  const halves = pairErased(messages.map((message, at) => pairedOf(message, read[at])));
   let before: SessionStoreEntry | undefined;
   return messages.map((message, at) => {
     const { calls = [], results = [] } = halves[at] ?? {};
@@ -110,7 +110,7 @@ function blocksOf(entry: SessionStoreEntry): readonly Block[] {
   return Array.isArray(content) ? content.filter((block) => typeof block === "object" && block !== null) : [];
 }
 
-function turnOf({ info }: StoredMessage, entry: SessionStoreEntry | undefined): Turn {
+function pairedOf({ info }: StoredMessage, entry: SessionStoreEntry | undefined): PairedMessage {
   if (entry === undefined) {
     const erased = info?.role === "assistant" ? "call" : info?.role === "user" ? "result" : undefined;
     return { calls: [], results: [], erased };

@@ -1,6 +1,6 @@
 /** The 3 MiB of a message, less its other fields. */
 const MOST_BYTES = 3 * 1024 * 1024 - 20 * 1024;
-/** Shorter texts are left as they are, and shorter ones are not left of what is cut. */
+/** At least this much stays of a text that is cut. Texts up to twice this length are not cut. */
 const SHORT = 256;
 const MOST_MARKS = 20;
 /** What the SDK needs of any entry. */

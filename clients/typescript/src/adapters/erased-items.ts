@@ -1,5 +1,5 @@
 import type { AgentInputItem } from "@openai/agents-core";
-import { ERASED, pairErased, type Turn } from "./erased.js";
+import { ERASED, type PairedMessage, pairErased } from "./erased.js";
 
 const BLANK_PNG =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==";
@@ -12,7 +12,7 @@ interface CallItem {
   readonly caller?: unknown;
 }
 
-/** How to fill the place of one half of a pair, of which the other half is there. */
+/** How a call and its result are made up when only the other of the two is left. */
 interface Pair {
   readonly result: string;
   readonly callFields: object;
@@ -61,15 +61,15 @@ const PAIRS: ReadonlyMap<string, Pair> = new Map([
 const CALL_OF_RESULT = new Map([...PAIRS].map(([call, { result }]) => [result, call]));
 
 /**
- * Fills the places of erased messages, which are undefined: with the call of a later result, or the result of an
- * earlier call, where that is missing, and else with a message of the role that says so.
+ * Puts items in the place of erased messages, which are undefined: the call of a later result, or the result of an
+ * earlier call, where that is missing; otherwise a message of the role that says so.
  */
 export function erasedItems(
   items: readonly (AgentInputItem | undefined)[],
   roles: readonly string[],
 ): AgentInputItem[] {
   const halves = pairErased(
-    items.map((item, at) => turnOf(item, roles[at] ?? "")),
+    items.map((item, at) => pairedOf(item, roles[at] ?? "")),
     1,
   );
   const known = new Map(items.map((item) => [(item as CallItem | undefined)?.callId, item as CallItem]));
@@ -89,7 +89,7 @@ export function erasedItems(
   });
 }
 
-function turnOf(item: AgentInputItem | undefined, role: string): Turn {
+function pairedOf(item: AgentInputItem | undefined, role: string): PairedMessage {
   const { type, callId } = (item ?? {}) as CallItem;
   const ids = typeof callId === "string" ? [callId] : [];
   return {

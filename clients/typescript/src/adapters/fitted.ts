@@ -8,7 +8,7 @@ const MOST_METADATA_BYTES = 60 * 1024;
 const MOST_PARTS = 10_000;
 /** A message that grows is cut anew only so often, because in a draft a cut text has to be sent again. */
 const STEP_BYTES = 128 * 1024;
-/** Shorter texts are left as they are, and shorter ones are not left of what is cut. */
+/** Texts of at most this size are not cut, and at least half of it stays of a text that is cut. */
 const SHORT_BYTES = 512;
 /** Values that are worth a JSON text of their own. */
 const MANY_VALUES = 100;

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type NewMessage, type StoredMessage } from "../index.js";
 
-/** What makes a session hold the wanted messages, next to those that the caller has not seen. */
+/** The changes after which a session holds the wanted messages, and those that the caller has not seen. */
 export interface SavePlan {
   /** Messages that the caller has dropped. */
   readonly removed: readonly string[];
@@ -17,7 +17,7 @@ export interface SavePlan {
 /**
  * Plans a save. New messages go to the end. What the caller has seen and no longer gives is removed. Messages that it
  * has not seen stay, as do erased ones. `aborted`: unseen messages follow one that is removed or moved, or one that
- * this save was itself to append, because somebody else has saved the same turn.
+ * this save was itself to append, because somebody else has saved the same answer.
  */
 export function planSave(
   stored: readonly StoredMessage[],

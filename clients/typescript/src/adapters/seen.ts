@@ -1,11 +1,11 @@
 import type { UIMessage } from "ai";
 import { Code, ConnectError, type NewMessage, type SessionPoolClient, type StoredMessage } from "../index.js";
 
-/** What whoever holds a message has seen of the session that it was loaded from or saved in. */
+/** What a caller who has a message has seen of the session from which it was loaded, or in which it was saved. */
 interface Seen {
   /** The ids of all messages that were loaded or saved together. */
   readonly ids: ReadonlySet<string>;
-  /** The message as it was given to the caller, or by it. */
+  /** The message as the caller got it, or saved it. */
   readonly given: NewMessage;
   /** The message as it was stored then. */
   readonly stored: NewMessage | StoredMessage;
@@ -13,15 +13,15 @@ interface Seen {
 
 const MOST_SESSIONS = 1000;
 
-/** Maps the messages that callers hold to what they have seen, by session. */
+/** For each message that a caller has: what that caller has seen, by session. */
 const seen = new WeakMap<UIMessage, Map<string, Seen>>();
 /**
- * The sessions that were loaded with messages, or stored in, by this process, with the ids of these messages; the last
- * ones of each client.
+ * The sessions that this process has loaded or saved last, for each client, with the ids of the messages that were
+ * loaded or saved.
  */
 const met = new WeakMap<SessionPoolClient, Map<string, ReadonlySet<string>>>();
 
-/** Notes that a caller has these messages, which are all that it has seen of the session; `given` is their content. */
+/** Notes that a caller has seen these messages of the session, and no others. `given` is their content. */
 export function note(
   sessionId: string,
   messages: readonly UIMessage[],
@@ -36,17 +36,17 @@ export function note(
   }
 }
 
-/** The ids of all messages that the holder of these has seen. */
+/** The ids of all messages that a caller who has these has seen. */
 export function seenWith(sessionId: string, messages: readonly UIMessage[]): Set<string> {
   return new Set(messages.flatMap((message) => [...(seen.get(message)?.get(sessionId)?.ids ?? [])]));
 }
 
-/** What the holder of a message has last seen of it; undefined when that is not known. */
+/** What a caller who has a message has last seen of it; undefined when that is not known. */
 export function lastSeen(sessionId: string, message: UIMessage): Pick<Seen, "given" | "stored"> | undefined {
   return seen.get(message)?.get(sessionId);
 }
 
-/** Notes that the session exists, and what it was loaded or saved with. */
+/** Notes that the session exists, and which messages were loaded or saved. */
 export function meet(client: SessionPoolClient, sessionId: string, messages: readonly Pick<UIMessage, "id">[]): void {
   const sessions = met.get(client) ?? new Map<string, ReadonlySet<string>>();
   met.set(client, sessions);
@@ -61,7 +61,7 @@ export function forget(client: SessionPoolClient, sessionId: string): void {
   met.get(client)?.delete(sessionId);
 }
 
-/** The ids with which this process has loaded or saved the session last. */
+/** The ids of the messages that this process has loaded or saved last. */
 export function lastMet(client: SessionPoolClient, sessionId: string): ReadonlySet<string> {
   return met.get(client)?.get(sessionId) ?? new Set();
 }

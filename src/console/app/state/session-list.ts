@@ -106,7 +106,7 @@ export function restartList(): void {
   void poll(polling.signal);
 }
 
-/** Polls at once, without waiting for the next turn. */
+/** Polls at once, without waiting until the next poll is due. */
 export function retryList(): void {
   pollNow();
 }

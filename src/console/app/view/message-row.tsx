@@ -132,7 +132,7 @@ function Parts(props: { message: Message; position: number; conversation: Conver
   );
 }
 
-/** Messages of tools belong to the turn of the assistant. */
+/** The role that a row shows: messages of tools are shown as those of the assistant. */
 function speaker(role: string): string {
   return role === "tool" ? "assistant" : role;
 }

@@ -15,12 +15,12 @@ const RETRY_MS = 3000;
 export function Todos() {
   const [todos, setTodos] = useState<readonly Todo[] | undefined>(undefined);
   const [error, setError] = useState<unknown>(undefined);
-  const [turn, setTurn] = useState(0);
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     if (!(error instanceof Unreachable)) return;
-    const timer = setTimeout(() => setTurn(turn + 1), RETRY_MS);
+    const timer = setTimeout(() => setAttempt(attempt + 1), RETRY_MS);
     return () => clearTimeout(timer);
-  }, [error, turn]);
+  }, [error, attempt]);
   useEffect(() => {
     const left = new AbortController();
     listTodos(left.signal).then(
@@ -31,8 +31,8 @@ export function Todos() {
       (reason) => !left.signal.aborted && setError(reason),
     );
     return () => left.abort();
-  }, [turn, apiKey.value]);
-  if (error !== undefined) return <Problem error={error} onRetry={() => setTurn(turn + 1)} />;
+  }, [attempt, apiKey.value]);
+  if (error !== undefined) return <Problem error={error} onRetry={() => setAttempt(attempt + 1)} />;
   return (
     <main class="home">
       <div class="home-head">

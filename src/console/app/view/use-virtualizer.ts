@@ -22,7 +22,7 @@ type Options = Pick<
 
 /** TanStack's virtual list, which renders again whenever the visible rows change. */
 export function useVirtualizer(options: Options): Virtualizer<HTMLElement, HTMLElement> {
-  const [, rerender] = useReducer((turn: number) => turn + 1, 0);
+  const [, rerender] = useReducer((renders: number) => renders + 1, 0);
   const made = useRef<Virtualizer<HTMLElement, HTMLElement> | undefined>(undefined);
   const all: VirtualizerOptions<HTMLElement, HTMLElement> = {
     observeElementRect,

@@ -15,9 +15,9 @@ export interface MessageWithId {
   readonly atMicros?: number | undefined;
 }
 
-/** One append of a turn. */
+/** One of the appends that are stored together. */
 export interface Job {
-  /** Its index among the appends of the turn. */
+  /** Its index among them. */
   readonly index: number;
   readonly given: readonly MessageWithId[];
   readonly expectedPosition: number | undefined;
@@ -30,8 +30,8 @@ export interface Job {
 export interface DraftJob {
   /** The draft's log. The message is appended only while the record names the draft as open. */
   readonly log: string;
-  /** What is appended instead when another message has taken the draft's id. */
-  readonly spare: MessageWithId;
+  /** The message under another id, which is appended instead when another message has taken the draft's id. */
+  readonly renamed: MessageWithId;
 }
 
 /** Both forms that the message of a finished draft may have. */
@@ -41,7 +41,7 @@ export interface DraftMessages {
    * The form for a draft whose id another message has taken. Its id is the name of the draft's log, and its metadata
    * holds the draft's original id.
    */
-  readonly spare: NewChatMessage & { readonly id: string };
+  readonly renamed: NewChatMessage & { readonly id: string };
 }
 
 /**
@@ -71,7 +71,7 @@ export function checkNotAhead(messages: TurnAppend["messages"], own: ResolvedHis
   }
 }
 
-/** The appends of a turn that have no outcome yet, in order. */
+/** Those of the appends that have no outcome yet, in order. */
 export class PendingJobs {
   readonly #outcomes: TurnOutcome[];
   #jobs: readonly Job[];

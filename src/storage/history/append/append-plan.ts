@@ -19,8 +19,8 @@ export type Plan =
       readonly kind: "older";
       readonly messageIds: readonly string[];
       readonly fresh: readonly MessageWithId[];
-      /** Where the messages of the call that the session already has are now, by id. */
-      readonly places: ReadonlyMap<string, number>;
+      /** The positions of those messages of the call that the session already has, by id. */
+      readonly positions: ReadonlyMap<string, number>;
     };
 
 export type OlderPlan = Extract<Plan, { kind: "older" }>;
@@ -35,8 +35,8 @@ export function idsToLookUp(end: Head, job: Job): string[] {
   const hasSegments = end.record.segments.length > 0;
   const isPlain = !hasSegments && given.length === 1;
   const isMisplaced = expectedPosition !== undefined && expectedPosition !== end.count;
-  // The unique key does not cover an append that is refused because of its position, nor one that goes to another log.
-  // Either may repeat an earlier append, so its ids must be looked up.
+  // The unique key does not help when an append is refused because of its position, or goes to another log. Either may
+  // repeat an earlier append, so its ids must be looked up.
   if (isPlain && !isMisplaced && !isOlderThanEnd(end, given[0] as MessageWithId)) return [];
   return idsOf(job).filter((id) => !given.some((one) => one.id === id && one.isMade));
 }
@@ -46,7 +46,7 @@ export function idsToLookUp(end: Head, job: Job): string[] {
  */
 export function idsOf({ given, draft }: Job): string[] {
   const ids = given.map(({ id }) => id);
-  return draft ? [...ids, draft.spare.id] : ids;
+  return draft ? [...ids, draft.renamed.id] : ids;
 }
 
 /** Decides what an append means for `end`, which is a head together with the appends planned before this one. */
@@ -70,11 +70,11 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
   const isOlder = entries.some(
     ({ timestampMicros }, i) => timestampMicros < (entries[i - 1]?.timestampMicros ?? endMicros(end)),
   );
-  if (isOlder) return { kind: "older", messageIds, fresh, places: placesOf(known) };
+  if (isOlder) return { kind: "older", messageIds, fresh, positions: positionsOf(known) };
   if (expectedPosition !== undefined) {
-    const places = placesOf(known);
-    for (const [i, { id }] of fresh.entries()) places.set(id, end.count + i);
-    const error = misplacement(messageIds, expectedPosition, places);
+    const positions = positionsOf(known);
+    for (const [i, { id }] of fresh.entries()) positions.set(id, end.count + i);
+    const error = misplacement(messageIds, expectedPosition, positions);
     if (error) return { kind: "refuse", error };
   }
   return { kind: "write", entries, result: { messageIds, position: first ? first.position : end.count } };
@@ -98,7 +98,7 @@ export function entriesAt(end: Head, fresh: readonly MessageWithId[], nowMicros:
       body: MessageBody.of(message),
       sessionId: end.record.sessionId,
       originSessionId: end.record.sessionId,
-      owed: fresh.length - i - 1,
+      remaining: fresh.length - i - 1,
     };
   });
 }
@@ -133,10 +133,10 @@ export function wholePlans(plans: readonly Plan[], stored: number): number {
 }
 
 /**
- * Thrown when the draft whose message was to be appended is no longer open, because somebody else has carried its end
- * out.
+ * Thrown when the draft whose message was to be appended is no longer open, because another process has appended the
+ * message, or discarded the draft.
  */
-export class DraftTaken extends DomainError {
+export class DraftEnded extends DomainError {
   constructor() {
     super("failed_precondition", "The draft has ended");
   }
@@ -148,7 +148,7 @@ function refusalByDrafts({ record }: Head, fresh: readonly MessageWithId[], { dr
   if (draftLog === undefined && record.drafts.length === 0) return null;
   const open = openDrafts(record);
   // Rule: draft-appended-once.
-  if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftTaken();
+  if (draftLog !== undefined && !open.some(({ log }) => log === draftLog)) return new DraftEnded();
   const reserved = open.find(({ log, messageId }) => log !== draftLog && fresh.some(({ id }) => id === messageId));
   if (!reserved) return null;
   const session = `session ${JSON.stringify(record.sessionId)}`;
@@ -156,8 +156,8 @@ function refusalByDrafts({ record }: Head, fresh: readonly MessageWithId[], { dr
 }
 
 /**
- * The messages that an append would store. The message of a draft has two forms: the spare one is used if it is stored
- * already or if another message has taken the draft's id.
+ * The messages that an append would store. The message of a draft is stored under another id if that was done before,
+ * or if another message has taken the draft's id.
  */
 function givenOn(known: Known, { given, draft }: Job): readonly MessageWithId[] {
   const [own] = given;
@@ -165,12 +165,12 @@ function givenOn(known: Known, { given, draft }: Job): readonly MessageWithId[] 
   const { entry } = known.get(own.id) ?? {};
   // Rule: taken-draft-renamed.
   const isTaken = entry !== undefined && !isErased(entry.body) && !isSame(entry, own.message);
-  return isTaken || known.has(draft.spare.id) ? [draft.spare] : given;
+  return isTaken || known.has(draft.renamed.id) ? [draft.renamed] : given;
 }
 
 /**
- * Thrown while messages are being placed, to refuse the append before anything is changed. `cause` is the error for the
- * caller.
+ * Thrown while messages are being inserted, to refuse the append before anything is changed. `cause` is the error for
+ * the caller.
  */
 export class Refusal extends Error {
   constructor(cause: DomainError) {
@@ -182,18 +182,18 @@ export class Refusal extends Error {
  * The answer to a job whose messages will have these positions. Throws a Refusal when the caller expected another
  * position.
  */
-export function answerPlaced(
+export function answerInserted(
   { expectedPosition }: Job,
-  { messageIds, places: before }: OlderPlan,
+  { messageIds, positions: before }: OlderPlan,
   messages: readonly Unplaced[],
-  positions: readonly number[],
+  inserted: readonly number[],
 ): LogResult {
-  const places = new Map(messages.map(({ id }, i) => [id, positions[i] as number]));
-  for (const [id, place] of before)
-    places.set(id, place + positions.filter((position, i) => position - i <= place).length);
-  const error = expectedPosition === undefined ? null : misplacement(messageIds, expectedPosition, places);
+  const positions = new Map(messages.map(({ id }, i) => [id, inserted[i] as number]));
+  for (const [id, earlier] of before)
+    positions.set(id, earlier + inserted.filter((position, i) => position - i <= earlier).length);
+  const error = expectedPosition === undefined ? null : misplacement(messageIds, expectedPosition, positions);
   if (error) throw new Refusal(error);
-  return { messageIds, position: places.get(messageIds[0] as string) as number };
+  return { messageIds, position: positions.get(messageIds[0] as string) as number };
 }
 
 function isOlderThanEnd(end: Head, { message }: MessageWithId): boolean {
@@ -210,18 +210,18 @@ export function takenWithOtherContent(messageId: string, sessionId: string): Dom
   return new DomainError("already_exists", text);
 }
 
-function placesOf(known: Known): Map<string, number> {
+function positionsOf(known: Known): Map<string, number> {
   return new Map([...known].map(([id, { position }]) => [id, position]));
 }
 
-/** The refusal of the first message whose place is not the one that the caller expected; null when there is none. */
+/** The error for the first message whose position is not the one that the caller expected; null when there is none. */
 function misplacement(
   ids: readonly string[],
   expected: number,
-  places: ReadonlyMap<string, number>,
+  positions: ReadonlyMap<string, number>,
 ): DomainError | null {
   for (const [i, id] of ids.entries()) {
-    const position = places.get(id) as number;
+    const position = positions.get(id) as number;
     if (position === expected + i) continue;
     if (i === 0) return misplaced(expected, position);
     const text = `expected_position is ${expected}, but message ${i + 1} of the batch would get position ${position}, not ${expected + i}`;

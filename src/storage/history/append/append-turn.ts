@@ -7,12 +7,12 @@ import { locateOnHead } from "../read/lookup.js";
 import { Again, Retries } from "../retries.js";
 import { positionOf } from "../segments.js";
 import type { EditorWait } from "../write/editor-wait.js";
+import type { Inserter } from "../write/inserter.js";
 import { clearIfOrphaned } from "../write/orphans.js";
-import type { Placer } from "../write/placer.js";
 import type { RecordWriter } from "../write/record-writer.js";
 import type { Job, PendingJobs } from "./append-job.js";
 import {
-  answerPlaced,
+  answerInserted,
   endAfter,
   entriesAt,
   idsOf,
@@ -33,27 +33,27 @@ export interface AppendListener {
   readonly onAppended: (head: Head) => void;
 }
 
-/** The parts that every turn uses. */
+/** What appending needs of the other parts of the engine. */
 export interface AppendTurnParts extends AppendListener {
   readonly context: HistoryContext;
   readonly writer: RecordWriter;
   readonly editorWait: EditorWait;
-  readonly placer: Placer;
+  readonly inserter: Inserter;
 }
 
-/** The state that one step of a turn leaves for the next. */
+/** The state that one step leaves for the next. */
 interface TurnState {
   /** The head to work on; null when it has to be read. */
   readonly head: Head | null;
-  /** Whether the head was read in this turn and nothing has been written since. */
+  /** Whether the head was read by these appends, and nothing has been written since. */
   readonly isFresh: boolean;
   /** Whether a write was cut short or refused, so that all ids must be looked up, in the open log too. */
   readonly looksUpAll: boolean;
-  /** The log in which a write of this turn stopped half way. */
+  /** The log in which a write of these appends stopped half way. */
   readonly cutLog: string | null;
 }
 
-/** The appends at the front of a turn that can be done together, and why the next one cannot. */
+/** The first of the appends, which can be stored in one write, and why the next one cannot. */
 interface PlannedRun {
   readonly plans: readonly Plan[];
   /** Whether the next one must be planned on a fresh head. */
@@ -62,7 +62,7 @@ interface PlannedRun {
   readonly older?: OlderPlan;
 }
 
-/** Thrown when somebody else was first. The turn starts over with what the lost step has learned. */
+/** Thrown when somebody else was first. The next attempt starts with what the failed step has learned. */
 class Lost extends Again {
   readonly learned: Partial<TurnState>;
 
@@ -74,7 +74,10 @@ class Lost extends Again {
 
 const NOTHING_KNOWN: Known = new Map();
 
-/** One run through the appends of a turn, step by step until each has its outcome. */
+/**
+ * The appends of one turn of TurnLock: those that waited while others changed the session. They are stored step by
+ * step, each step as many as fit into one write, until each has its outcome.
+ */
 export class AppendTurn {
   readonly #parts: AppendTurnParts;
   readonly #context: HistoryContext;
@@ -108,9 +111,9 @@ export class AppendTurn {
     }
   }
 
-  /** `reason` says why the turn continues after an earlier step; null at the first step. */
+  /** `reason` says why an earlier step was not the last one; null at the first step. */
   async #step(before: TurnState, reason: string | null): Promise<TurnState> {
-    const { context, writer, editorWait, placer } = this.#parts;
+    const { context, writer, editorWait, inserter } = this.#parts;
     const state = before.head ? before : await this.#reload(before);
     const { head } = state;
     if (!head) {
@@ -119,13 +122,13 @@ export class AppendTurn {
     }
     if (reason !== null) this.#retries.count([head], reason);
     const { call } = this.#jobs;
-    const isOurs = writer.sealedHere(head) || (head.state === "owed" && head.record.log === state.cutLog);
+    const isOurs = writer.sealedHere(head) || (head.state === "unfinished" && head.record.log === state.cutLog);
     if (head.state !== "open" && !isOurs) {
       await editorWait.settle(head, call);
       return { ...state, head: null };
     }
     if (head.record.segments.length > context.options.maxSegments) {
-      await placer.merge(head, call);
+      await inserter.merge(head, call);
       return { ...state, head: null };
     }
     const { plans, isStale, older } = await this.#planAll(head, state, call);
@@ -133,7 +136,7 @@ export class AppendTurn {
       if (state.isFresh) throw new Again();
       return this.#reload(state);
     }
-    if (older && plans.length === 0) return this.#placeFirst(head, state, older, call);
+    if (older && plans.length === 0) return this.#insertFirst(head, state, older, call);
     if (isOurs || head.seq >= context.options.maxLogEntries) {
       await writer.rollOver(head, call);
       return { ...state, head: null };
@@ -141,7 +144,7 @@ export class AppendTurn {
     return this.#write(head, state, plans, call);
   }
 
-  /** Plans as many appends as fit together, each on the state that the ones before it leave. */
+  /** Plans as many appends as one write can store, each on the state that the ones before it leave. */
   async #planAll(head: Head, { isFresh, looksUpAll }: TurnState, call: Call | undefined): Promise<PlannedRun> {
     const plans: Plan[] = [];
     const ids = new Set<string>();
@@ -224,14 +227,14 @@ export class AppendTurn {
   }
 
   /** Puts the messages of the first append, some of which are older than the end of the history, where they belong. */
-  async #placeFirst(head: Head, state: TurnState, plan: OlderPlan, call: Call | undefined): Promise<TurnState> {
-    const { writer, placer, onAppended } = this.#parts;
+  async #insertFirst(head: Head, state: TurnState, plan: OlderPlan, call: Call | undefined): Promise<TurnState> {
+    const { writer, inserter, onAppended } = this.#parts;
     const job = this.#jobs.all[0] as Job;
     const nowMicros = this.#context.options.nowMicros();
     const fresh = entriesAt(head, plan.fresh, nowMicros);
     const messages = fresh.toSorted((a, b) => a.timestampMicros - b.timestampMicros);
     const answerTo = (plan: OlderPlan) => (positions: readonly number[]) =>
-      answerPlaced(job, plan, messages, positions);
+      answerInserted(job, plan, messages, positions);
     const answerOn = async (now: Head) => {
       // Rule: look-up-in-segments. Others may have appended the same messages meanwhile.
       const known = await this.#lookUp(now, idsOf(job), call);
@@ -241,7 +244,7 @@ export class AppendTurn {
     };
     let placed: { readonly answer: LogResult } | null;
     try {
-      placed = await placer.place(head, { messages, isAppend: true, answer: answerTo(plan), answerOn }, call);
+      placed = await inserter.insert(head, { messages, isAppend: true, answer: answerTo(plan), answerOn }, call);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (this.#context.isOld(head.atMs) || !state.isFresh) return this.#reload(state);

@@ -4,7 +4,7 @@ import type { SessionRecord } from "../log-store.js";
 import { type DraftMessages, type Job, jobOf, type MessageWithId, PendingJobs } from "./append-job.js";
 import { AppendTurn, type AppendTurnParts } from "./append-turn.js";
 
-/** Appends to sessions. All appends of a turn go into one write at the end of the open log where possible. */
+/** Appends to sessions. Appends that are given together go into one write at the end of the open log where possible. */
 export class Appender {
   readonly #parts: AppendTurnParts;
 
@@ -12,7 +12,7 @@ export class Appender {
     this.#parts = parts;
   }
 
-  /** Resolves to one outcome for each append; see StorageProvider.logTurn. */
+  /** Implements {@link StorageProvider.logTurn}: resolves to one outcome for each append. */
   async run(sessionId: string, appends: readonly TurnAppend[]): Promise<readonly TurnOutcome[]> {
     const outcomes: TurnOutcome[] = [];
     const jobs: Job[] = [];
@@ -29,18 +29,18 @@ export class Appender {
 
   /**
    * Appends the message of a finished draft, whose limits were checked before it was finished. When another message has
-   * taken the draft's id, it gets one of its own. DraftTaken: the record no longer names the draft as open.
+   * taken the draft's id, `renamed` is appended. Throws `DraftEnded` when the record no longer names the draft as open.
    */
   async appendDraft(
     { sessionId }: SessionRecord,
-    { own, spare }: DraftMessages,
+    { own, renamed }: DraftMessages,
     { log, finishMicros }: { readonly log: string; readonly finishMicros: number },
     call?: Call,
   ): Promise<LogResult> {
     const givenOf = (message: DraftMessages["own"]): MessageWithId => {
       return { id: message.id, isMade: false, message, atMicros: finishMicros };
     };
-    const draft = { log, spare: givenOf(spare) };
+    const draft = { log, renamed: givenOf(renamed) };
     const job = { index: 0, given: [givenOf(own)], expectedPosition: undefined, call, draft };
     const outcomes: TurnOutcome[] = [];
     await new AppendTurn(this.#parts, sessionId, new PendingJobs([job], outcomes)).run();

@@ -1,4 +1,5 @@
 import { type Call, checkCall } from "../../../domain/call.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
@@ -8,7 +9,7 @@ import type { Drafts } from "./drafts.js";
 /** How many records are read at a time. */
 const BATCH = 100;
 
-/** Ends drafts whose writers are gone. */
+/** Ends drafts that nobody extends any more. */
 export class AbandonedDrafts {
   readonly #context: HistoryContext;
   readonly #drafts: Drafts;
@@ -18,7 +19,7 @@ export class AbandonedDrafts {
     this.#drafts = drafts;
   }
 
-  /** See StorageProvider.endAbandonedDrafts. */
+  /** Implements {@link StorageProvider.endAbandonedDrafts}. */
   async end(call?: Call): Promise<number> {
     const { store, options } = this.#context;
     const logs = new Set<string>();

@@ -1,12 +1,12 @@
 import type { Call } from "../../../domain/call.js";
 import type { LogResult } from "../../storage-provider.js";
-import { DraftTaken } from "../append/append-plan.js";
+import { DraftEnded } from "../append/append-plan.js";
 import type { Appender } from "../append/appender.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import { countBefore, type Located, locateOnHead } from "../read/lookup.js";
 import type { FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
-import { holdMessageOf, messagesOf, possibleIdsOf, spareIdOf } from "./draft-message.js";
+import { holdMessageOf, messagesOf, possibleIdsOf, renamedIdOf } from "./draft-message.js";
 
 /** Carries out the verdict at the end of a draft's log. Any process may do so at any time, even several at once. */
 export class DraftCompleter {
@@ -22,8 +22,8 @@ export class DraftCompleter {
 
   /**
    * Appends the message of a finished draft, unless that was done already, and then marks the draft as ended in the
-   * record. Resolves to the message's position and its id, which is the spare id if another message has taken the
-   * draft's own. Resolves to null when the draft was discarded, or when an edit has removed the message since.
+   * record. Resolves to the message's position and its id, which is another one if the draft's own id was taken.
+   * Resolves to null when the draft was discarded, or when an edit has removed the message since.
    */
   async carryOut(draft: FoundDraft, call?: Call): Promise<LogResult | null> {
     const { record, ref, state } = draft;
@@ -37,7 +37,7 @@ export class DraftCompleter {
       await this.#list.end(record, ref.log, "finished", call);
       return result;
     } catch (error) {
-      if (error instanceof DraftTaken) return this.#placeOf(draft, call);
+      if (error instanceof DraftEnded) return this.#placeOf(draft, call);
       throw error;
     }
   }
@@ -51,14 +51,14 @@ export class DraftCompleter {
     );
   }
 
-  /** The current place of a finished draft's message; null when it is gone, even if another one has its id now. */
+  /** The position of a finished draft's message now; null when it was removed, even if another one has its id now. */
   async #placeOf(draft: FoundDraft, call?: Call): Promise<LogResult | null> {
     const { record, ref } = draft;
     return this.#context.retrying(record.sessionId, call, async (saw) => {
       const head = await this.#context.need(record.sessionId, call);
       saw(head);
       const located = await locateOnHead(this.#context, head, possibleIdsOf(ref), call);
-      const found = located.get(spareIdOf(ref)) ?? located.get(ref.messageId);
+      const found = located.get(renamedIdOf(ref)) ?? located.get(ref.messageId);
       if (!found || !(await this.#isMessageOf(draft, found, head, call))) return null;
       return { messageIds: [found.entry.id], position: found.position };
     });

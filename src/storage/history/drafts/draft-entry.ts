@@ -47,7 +47,7 @@ export function toEntry(step: DraftStep, { log, seq, sessionId, timestampMicros 
     body: MessageBody.of(contentOfStep(step)),
     sessionId,
     originSessionId: sessionId,
-    owed: 0,
+    remaining: 0,
   };
 }
 

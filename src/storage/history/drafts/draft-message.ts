@@ -11,14 +11,14 @@ export interface StoredMessage extends BodyContent {
   readonly role: string;
 }
 
-/** The id that the message of a draft gets when another message has taken its own. Nothing else has it. */
-export function spareIdOf({ log }: Pick<DraftRef, "log">): string {
+/** The id that the message of a draft gets when another message has taken the draft's. Nothing else can have it. */
+export function renamedIdOf({ log }: Pick<DraftRef, "log">): string {
   return log;
 }
 
 /** The ids that the message of a draft may have. */
 export function possibleIdsOf(ref: DraftRef): readonly string[] {
-  return [ref.messageId, spareIdOf(ref)];
+  return [ref.messageId, renamedIdOf(ref)];
 }
 
 function storedOf({ id, role, body: { parts, metadata } }: Entry): StoredMessage {
@@ -35,17 +35,17 @@ export function messagesOf(ref: DraftRef, state: DraftState): DraftMessages {
     timestampMicros: ref.timestampMicros ?? undefined,
   };
   const metadata = withFields(state.metadata, { original_message_id: ref.messageId });
-  return { own, spare: { ...own, id: spareIdOf(ref), metadata } };
+  return { own, renamed: { ...own, id: renamedIdOf(ref), metadata } };
 }
 
 /**
- * Whether a message is the one that was appended for this finished draft. Only that message can have the spare id. A
- * message with the draft's own id must have the draft's content or be erased, because erased content must not come
- * back.
+ * Whether a message is the one that was appended for this finished draft. Only that message can have the name of the
+ * draft's log as its id. A message with the draft's own id must have the draft's content, or be erased, because erased
+ * content must not come back.
  */
 export function isMessageOf(ref: DraftRef, state: DraftState, message: StoredMessage): boolean {
   if (state.end !== "finished") return false;
-  if (message.id === spareIdOf(ref)) return true;
+  if (message.id === renamedIdOf(ref)) return true;
   return message.id === ref.messageId && (isErased(message) || sameContent(messagesOf(ref, state).own, message));
 }
 

@@ -2,7 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import type { DraftVersion } from "../../../domain/draft.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { StartDraftOptions } from "../../storage-provider.js";
+import type { StartDraftOptions, StorageProvider } from "../../storage-provider.js";
 import { checkNotAhead } from "../append/append-job.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { DraftRef } from "../log-store.js";
@@ -11,9 +11,9 @@ import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import type { DraftCompleter } from "./draft-completer.js";
 import type { DraftStep } from "./draft-entry.js";
+import { hasEnded } from "./draft-errors.js";
 import type { DraftFinder, FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
-import { hasEnded } from "./draft-refusals.js";
 import type { DraftWriter } from "./draft-writer.js";
 
 interface StarterParts {
@@ -41,7 +41,7 @@ export class DraftStarter {
     this.#parts = parts;
   }
 
-  /** See StorageProvider.startDraft. */
+  /** Implements {@link StorageProvider.startDraft}. */
   async start(sessionId: string, message: NewChatMessage, options: StartDraftOptions): Promise<DraftVersion> {
     const { context } = this.#parts;
     checkNotAhead([message], context.options);

@@ -40,7 +40,9 @@ export class DraftState {
     return this.#updateTimeMicros;
   }
 
-  /** Applies the next entry and returns its step; returns null for an entry with another place, which is ignored. */
+  /**
+   * Applies the next entry and returns its step; returns null for an entry that is not the next one, which is ignored.
+   */
   apply(entry: Entry): DraftStep | null {
     if (entry.seq !== this.#version + 1 || this.#end !== null) return null;
     const step = toStep(entry);

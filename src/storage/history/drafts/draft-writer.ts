@@ -50,7 +50,7 @@ export class DraftWriter {
     return true;
   }
 
-  /** Whether a step of this kind and content is at a place. */
+  /** Whether the entry at `seq` of the draft's log is a step of this kind and content. */
   async isStored({ ref }: FoundDraft, seq: number, step: DraftStep, call?: Call): Promise<boolean> {
     const { entries } = await this.#context.store.readRange(ref.log, seq, seq, {}, call);
     return entries[0] !== undefined && sameStep(toStep(entries[0]), step);

@@ -2,7 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import type { DraftDelta, DraftVersion } from "../../../domain/draft.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { FinishDraftOptions, LogResult, StartDraftOptions } from "../../storage-provider.js";
+import type { FinishDraftOptions, LogResult, StartDraftOptions, StorageProvider } from "../../storage-provider.js";
 import type { Appender } from "../append/appender.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
@@ -11,9 +11,9 @@ import { Again } from "../retries.js";
 import type { RecordReplacer } from "../write/record-replacer.js";
 import { DraftCompleter } from "./draft-completer.js";
 import type { DraftStep } from "./draft-entry.js";
+import { checkCount, checkRoom, hasEnded, noDraft, otherVersion } from "./draft-errors.js";
 import type { DraftFinder, FoundDraft } from "./draft-finder.js";
 import { DraftList } from "./draft-list.js";
-import { checkCount, checkRoom, hasEnded, noDraft, otherVersion } from "./draft-refusals.js";
 import { DraftStarter } from "./draft-starter.js";
 import { DraftWriter } from "./draft-writer.js";
 import { checkFinish } from "./finish-check.js";
@@ -44,12 +44,12 @@ export class Drafts {
     this.completer = completer;
   }
 
-  /** See StorageProvider.startDraft. */
+  /** Implements {@link StorageProvider.startDraft}. */
   start(sessionId: string, message: NewChatMessage, options: StartDraftOptions = {}): Promise<DraftVersion> {
     return this.#starter.start(sessionId, message, options);
   }
 
-  /** See StorageProvider.extendDraft. */
+  /** Implements {@link StorageProvider.extendDraft}. */
   async extend(
     sessionId: string,
     messageId: string,
@@ -82,7 +82,7 @@ export class Drafts {
     checkCount(draft, Math.max(1, deltas.length), limits);
   }
 
-  /** See StorageProvider.finishDraft. */
+  /** Implements {@link StorageProvider.finishDraft}. */
   finish(sessionId: string, messageId: string, options: FinishDraftOptions): Promise<LogResult> {
     const { version, deltas = [], metadata } = options;
     const step: DraftStep = { kind: "finished", deltas: deltas.map(copyOf), metadata: structuredClone(metadata) };
@@ -103,7 +103,7 @@ export class Drafts {
     });
   }
 
-  /** See StorageProvider.discardDraft. */
+  /** Implements {@link StorageProvider.discardDraft}. */
   async discard(sessionId: string, messageId: string, call?: Call): Promise<void> {
     const draft = await this.finder.load(sessionId, messageId, call);
     if (draft === null || (await this.#discardFound(sessionId, draft, call)) === "discarded") return;
@@ -194,7 +194,7 @@ export class Drafts {
     if (draft.ref.end !== undefined || draft.state.end !== null) await this.#refuseEnded(draft, call);
   }
 
-  /** Carries out the draft's end first, so that a caller that is refused sees its result. */
+  /** Throws the error for a draft that has ended. Carries out its verdict first, so that the caller sees the result. */
   async #refuseEnded(draft: FoundDraft, call?: Call): Promise<never> {
     const { ref, state } = draft;
     if (ref.end === undefined) await this.completer.carryOut(draft, call);

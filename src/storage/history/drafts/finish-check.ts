@@ -10,7 +10,7 @@ import { isVerdict } from "./draft-entry.js";
 import type { FoundDraft } from "./draft-finder.js";
 
 /**
- * Checks, before a draft is finished, whether its message could be appended now; nothing guarantees that afterwards.
+ * Checks, before a draft is finished, whether its message could be appended now. A moment later that may have changed.
  * `aborted`: it would not get the expected position; `already_exists`: another message has its id. Throws `Again` when
  * somebody else has finished the draft meanwhile, because the message may be the draft's own then.
  */

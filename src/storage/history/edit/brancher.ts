@@ -4,16 +4,16 @@ import { DomainError, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
 import { inOrder } from "../../../domain/labels.js";
 import type { NewSession } from "../../../domain/session.js";
-import type { ForkOptions } from "../../storage-provider.js";
+import type { ForkOptions, StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord, Origin, SessionRecord } from "../log-store.js";
 import { Again, isDefinite } from "../retries.js";
 import { totalLength } from "../segments.js";
-import type { Placer } from "../write/placer.js";
+import type { Inserter } from "../write/inserter.js";
 import type { Editor } from "./editor.js";
 import { ForkCounts } from "./fork-counts.js";
 import { ancestryUnder, newRecord } from "./new-record.js";
-import { takeFrom } from "./taken.js";
+import { messagesUpTo } from "./source-messages.js";
 
 /** An attempt to make a session from another one. */
 interface Branch {
@@ -29,17 +29,17 @@ interface Branch {
 export class Brancher {
   readonly #context: HistoryContext;
   readonly #editor: Editor;
-  readonly #placer: Placer;
+  readonly #inserter: Inserter;
   readonly #counts: ForkCounts;
 
-  constructor(context: HistoryContext, editor: Editor, placer: Placer) {
+  constructor(context: HistoryContext, editor: Editor, inserter: Inserter) {
     this.#context = context;
     this.#editor = editor;
-    this.#placer = placer;
+    this.#inserter = inserter;
     this.#counts = new ForkCounts(context);
   }
 
-  /** See StorageProvider.createSession. */
+  /** Implements {@link StorageProvider.createSession}. */
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
     const { sessionId, parentId = "", title = "", metadata, labels, expireTimeMicros } = session;
     const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels), expireTimeMicros };
@@ -52,12 +52,12 @@ export class Brancher {
       (expireTimeMicros === undefined || record.expireTimeMicros === expireTimeMicros);
     if (parentId === "") return this.#born(fields, isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
-      const ancestry = await ancestryUnder(this.#context, this.#placer, parent, call);
+      const ancestry = await ancestryUnder(this.#context, this.#inserter, parent, call);
       return newRecord(this.#context, { ...fields, ancestry, sources: [parent.record.uid] });
     });
   }
 
-  /** See StorageProvider.forkConversation, `fork` and `share`. */
+  /** Implements {@link StorageProvider.forkConversation}, `fork` and `share`. */
   async fork(
     sourceId: string,
     sessionId: string,
@@ -71,17 +71,17 @@ export class Brancher {
       origin.upToMessageId === upToMessageId &&
       (source === null || source.uid === origin.sourceUid);
     return this.#fromSource(sourceId, sessionId, isRetry, call, async (source) => {
-      const taken = await takeFrom(this.#context, source, upToMessageId, call);
+      const inherited = await messagesUpTo(this.#context, source, upToMessageId, call);
       return newRecord(this.#context, {
         sessionId,
         parentId: sourceId,
         title: title || source.record.title,
         metadata: source.record.metadata,
         labels: source.record.labels,
-        forkPointId: taken.lastId ?? "",
-        inheritedCount: totalLength(taken.segments),
-        segments: taken.segments,
-        lastTimestampMicros: taken.lastTimestampMicros ?? 0,
+        forkPointId: inherited.lastId ?? "",
+        inheritedCount: totalLength(inherited.segments),
+        segments: inherited.segments,
+        lastTimestampMicros: inherited.lastTimestampMicros ?? 0,
         ancestry: source.record.ancestry,
         sources: [source.record.uid],
         origin: { kind, sourceSessionId: sourceId, sourceUid: source.record.uid, upToMessageId },
@@ -156,7 +156,7 @@ export class Brancher {
   ): Promise<Head> {
     return this.#context.retrying(fields.sessionId, call, async () => {
       const atMs = this.#context.knownMs();
-      // Each attempt has a uid of its own, because a store may have made the uid of a refused one impossible for ever.
+      // Each attempt has a uid of its own, because a store may have blocked the uid of one that was refused.
       const record = newRecord(this.#context, fields);
       if ((await this.#context.store.createRecord(record, call)) === "created") return this.#newHead(record, atMs);
       return answerExisting(await this.#existing(record.sessionId, call), isRetry);
@@ -164,8 +164,8 @@ export class Brancher {
   }
 
   /**
-   * The session that has an id. An expired one gives its id up; in that case, and when the session is gone, the caller
-   * tries again.
+   * The session that has an id. An expired one is deleted, so that its id is free. In that case, and when the session
+   * was deleted meanwhile, this throws `Again`.
    */
   async #existing(sessionId: string, call?: Call): Promise<Head> {
     const existing = await this.#context.load(sessionId, call);
@@ -174,7 +174,7 @@ export class Brancher {
     throw new Again();
   }
 
-  /** The head of a session that was just made. `atMs` is the store's time that was known before the record was sent. */
+  /** The head of a session that was just made. `atMs`: the store's time that was known before the record was sent. */
   #newHead(record: NextRecord, atMs: number): Head {
     return this.#context.rememberEmpty({ ...record, forks: 0 }, atMs);
   }

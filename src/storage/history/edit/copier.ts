@@ -1,16 +1,16 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
-import type { ForkOptions } from "../../storage-provider.js";
+import type { ForkOptions, StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { readSegments } from "../read/lookup.js";
 import { Again, isDefinite } from "../retries.js";
 import { isSameList } from "../segments.js";
-import type { Placer } from "../write/placer.js";
+import type { Inserter } from "../write/inserter.js";
 import type { SideLogs } from "../write/side-logs.js";
 import { checkRevision, type Editor, hasRevision } from "./editor.js";
 import { MissingMessages } from "./missing-messages.js";
-import { type Taken, takeFrom } from "./taken.js";
+import { messagesUpTo, type SourceMessages } from "./source-messages.js";
 
 export interface Copied {
   readonly forkPointId: string | null;
@@ -21,15 +21,15 @@ export interface Copied {
 export interface CopierParts {
   readonly context: HistoryContext;
   readonly editor: Editor;
-  readonly placer: Placer;
+  readonly inserter: Inserter;
   readonly sideLogs: SideLogs;
 }
 
-/** A copy, and what it was planned on. */
+/** A copy, and the heads on which it was planned. */
 interface Copy {
   readonly source: Head;
   readonly target: Head;
-  readonly taken: Taken;
+  readonly wanted: SourceMessages;
   readonly upToMessageId: string;
   readonly expectedRevision: number | undefined;
 }
@@ -44,7 +44,7 @@ export class Copier {
     this.#context = parts.context;
   }
 
-  /** See StorageProvider.forkConversation, `copy`. */
+  /** Implements {@link StorageProvider.forkConversation}, `copy`. */
   async copy(
     sourceId: string,
     targetId: string,
@@ -60,16 +60,16 @@ export class Copier {
       const atMs = Math.min(source.atMs, target.atMs);
       try {
         checkRevision(target.record, expectedRevision);
-        const taken = await takeFrom(this.#context, source, upToMessageId, call);
-        const outcome = await this.#copyTaken({ source, target, taken, upToMessageId, expectedRevision }, call);
+        const wanted = await messagesUpTo(this.#context, source, upToMessageId, call);
+        const outcome = await this.#copyWanted({ source, target, wanted, upToMessageId, expectedRevision }, call);
         if (outcome?.isSettled) return outcome.copied;
         if (outcome && !this.#context.isOld(atMs)) {
           await this.#parts.editor.reopen(target, call);
           return outcome.copied;
         }
       } catch (error) {
-        const isRefusal = error instanceof DomainError && isDefinite(error);
-        if (!isRefusal) throw error;
+        const isForCaller = error instanceof DomainError && isDefinite(error);
+        if (!isForCaller) throw error;
         if (!this.#context.isOld(atMs)) {
           await this.#context.checkCurrent(source.record, call);
           await this.#parts.editor.reopen(target, call);
@@ -81,11 +81,11 @@ export class Copier {
   }
 
   /** Null: somebody else has changed one of the sessions in a way that matters. */
-  async #copyTaken(copy: Copy, call: Call | undefined): Promise<{ copied: Copied; isSettled: boolean } | null> {
-    const { source, target, taken } = copy;
+  async #copyWanted(copy: Copy, call: Call | undefined): Promise<{ copied: Copied; isSettled: boolean } | null> {
+    const { source, target, wanted } = copy;
     const none = { copied: { forkPointId: null, copiedCount: 0 }, isSettled: false };
-    if (taken.segments.length === 0) return none;
-    const known = await readSegments(this.#context, taken.segments, call);
+    if (wanted.segments.length === 0) return none;
+    const known = await readSegments(this.#context, wanted.segments, call);
     const ids = known.map(({ id }) => id);
     const missing = await MissingMessages.of(this.#context, target, ids, call);
     if (missing.ids.size === 0) {
@@ -98,22 +98,22 @@ export class Copier {
     }
     const placed = await this.#parts.sideLogs.using(target.record, call, async (side) => {
       // Rule: erase-ends-copies. What is written is read again once its log has a name.
-      const entries = await readSegments(this.#context, taken.segments, call);
+      const entries = await readSegments(this.#context, wanted.segments, call);
       const messages = entries.filter(({ id }) => missing.ids.has(id));
       const copied = { forkPointId: (messages.at(-1) as Entry).id, copiedCount: messages.length };
       const answer = () => copied;
       const answerOn = async (now: Head) => ((await this.#isSameCopy(copy, missing, now, call)) ? answer : null);
-      return this.#parts.placer.placeIn(side, target, { messages, isAppend: false, answer, answerOn }, call);
+      return this.#parts.inserter.insertThrough(side, target, { messages, isAppend: false, answer, answerOn }, call);
     });
     return placed && { copied: placed.answer, isSettled: true };
   }
 
   /** Whether the same messages would be copied to a newer head of the target. */
   async #isSameCopy(copy: Copy, missing: MissingMessages, now: Head, call: Call | undefined): Promise<boolean> {
-    const { source, taken, upToMessageId, expectedRevision } = copy;
+    const { source, wanted, upToMessageId, expectedRevision } = copy;
     if (!hasRevision(now.record, expectedRevision) || !(await missing.areSameOn(now, call))) return false;
     const sourceNow = await this.#context.need(source.record.sessionId, call);
-    const takenNow = await takeFrom(this.#context, sourceNow, upToMessageId, call);
-    return sourceNow.record.uid === source.record.uid && isSameList(takenNow.segments, taken.segments);
+    const wantedNow = await messagesUpTo(this.#context, sourceNow, upToMessageId, call);
+    return sourceNow.record.uid === source.record.uid && isSameList(wantedNow.segments, wanted.segments);
   }
 }

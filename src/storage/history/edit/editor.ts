@@ -3,7 +3,7 @@ import { DomainError, invalidArgument, notAsExpected, notFound } from "../../../
 import { sameStruct } from "../../../domain/json.js";
 import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
-import type { TruncateOptions } from "../../storage-provider.js";
+import type { StorageProvider, TruncateOptions } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { DraftRef, NextRecord, SessionRecord } from "../log-store.js";
 import { type Located, locateOnHead } from "../read/lookup.js";
@@ -51,7 +51,7 @@ export class Editor {
     this.#endDrafts = endDrafts;
   }
 
-  /** See StorageProvider.truncateMessages. */
+  /** Implements {@link StorageProvider.truncateMessages}. */
   truncate(sessionId: string, upToMessageId: string | null, options: TruncateOptions): Promise<number> {
     let begun: readonly DraftRef[] | null = null;
     return this.edit(sessionId, options, async (head) => {
@@ -70,7 +70,7 @@ export class Editor {
     });
   }
 
-  /** See StorageProvider.restoreMessages. */
+  /** Implements {@link StorageProvider.restoreMessages}. */
   restore(sessionId: string, call?: Call): Promise<number> {
     return this.edit(sessionId, call, async (head) => {
       const undo = undoAt(head.record, head.seq);
@@ -82,7 +82,7 @@ export class Editor {
     });
   }
 
-  /** See StorageProvider.deleteSession. */
+  /** Implements {@link StorageProvider.deleteSession}. */
   delete(sessionId: string, call?: Call): Promise<void> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.settledHead(sessionId, call);
@@ -135,7 +135,10 @@ export class Editor {
     throw new Again();
   }
 
-  /** See StorageProvider.updateSession. No message changes, so nothing is sealed unless the time of expiry changes. */
+  /**
+   * Implements {@link StorageProvider.updateSession}. No message changes, so nothing is sealed unless the time of
+   * expiry changes.
+   */
   update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.need(sessionId, call);
@@ -159,7 +162,7 @@ export class Editor {
         ? await this.#replace(head, fields, call)
         : await this.#reopenWith(sessionId, head, fields, call);
       if (!updated) throw new Again();
-      // A process that has a draft at hand goes by its log, and would extend it in a session that is gone.
+      // A process that has cached a draft looks only at the draft's log, and would go on extending it.
       if (this.#context.isExpired(updated.record)) {
         await this.#endDrafts(updated.record, openDrafts(updated.record), call);
       }
@@ -188,8 +191,8 @@ export class Editor {
   }
 
   /**
-   * Runs an edit until it is stored or turns out to change nothing. Results and refusals are never based on an old
-   * head.
+   * Runs an edit until it is stored or turns out to change nothing. Neither a result nor an error for the caller is
+   * ever based on an old head.
    */
   edit<T>(sessionId: string, call: Call | undefined, plan: (head: Head) => Promise<EditPlan<T>>): Promise<T> {
     return this.#context.retrying(sessionId, call, async (saw) => {
@@ -204,13 +207,13 @@ export class Editor {
         }
         if (change && (await this.#writer.commit(head, change, call))) return result;
       } catch (error) {
-        const isRefusal = error instanceof DomainError && isDefinite(error);
-        if (isRefusal && !this.#isOld(head)) {
+        const isForCaller = error instanceof DomainError && isDefinite(error);
+        if (isForCaller && !this.#isOld(head)) {
           await this.#context.checkCurrent(head.record, call);
           await this.reopen(head, call);
           throw error;
         }
-        if (!isRefusal) throw error;
+        if (!isForCaller) throw error;
       }
       throw new Again();
     });

@@ -4,14 +4,14 @@ import { invalidArgument, notFound } from "../../../domain/errors.js";
 import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkBytes } from "../../../domain/validate.js";
-import type { RevisionOptions } from "../../storage-provider.js";
+import type { RevisionOptions, StorageProvider } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
 import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
-import { shownAs } from "../read/pieces.js";
+import { toMessage } from "../read/pieces.js";
 import { Again } from "../retries.js";
 import { joinSegments, positionOf, sliceSegments } from "../segments.js";
-import type { Placer } from "../write/placer.js";
+import type { Inserter } from "../write/inserter.js";
 import type { PlannedEdit, SideLog, SideLogs, Unplaced } from "../write/side-logs.js";
 import { checkRevision, type Editor, type EditPlan, hasRevision } from "./editor.js";
 
@@ -23,24 +23,24 @@ import { checkRevision, type Editor, type EditPlan, hasRevision } from "./editor
 export class MessageEditor {
   readonly #context: HistoryContext;
   readonly #editor: Editor;
-  readonly #placer: Placer;
+  readonly #inserter: Inserter;
   readonly #sideLogs: SideLogs;
 
-  constructor(context: HistoryContext, editor: Editor, placer: Placer, sideLogs: SideLogs) {
+  constructor(context: HistoryContext, editor: Editor, inserter: Inserter, sideLogs: SideLogs) {
     this.#context = context;
     this.#editor = editor;
-    this.#placer = placer;
+    this.#inserter = inserter;
     this.#sideLogs = sideLogs;
   }
 
-  /** See StorageProvider.updateMessage. */
+  /** Implements {@link StorageProvider.updateMessage}. */
   update(sessionId: string, messageId: string, change: MessageChange, options: RevisionOptions): Promise<ChatMessage> {
     return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<ChatMessage>> => {
       const { entry, position } = await this.#find(head, messageId, options);
       checkRevision(head.record, options.expectedRevision);
       const updated = this.#changed(entry, change);
       if (sameContent(contentOf(entry), contentOf(updated))) {
-        return { result: shownAs({ ...entry, ...updated }, sessionId, position) };
+        return { result: toMessage({ ...entry, ...updated }, sessionId, position) };
       }
       const between = [{ log: "", first: 1, last: 1 }];
       await this.#makeRoom(head, withPlace(head, position, between), options);
@@ -48,13 +48,13 @@ export class MessageEditor {
         this.#replace(side, head, entry, updated, options),
       );
       if (committed === null) throw new Again();
-      return { result: shownAs({ ...entry, ...updated }, sessionId, committed), isCommitted: true };
+      return { result: toMessage({ ...entry, ...updated }, sessionId, committed), isCommitted: true };
     });
   }
 
   /**
-   * Writes new content of an entry and names it in the entry's place, wherever that is by then. Resolves to its
-   * position; null when the edit must be planned again.
+   * Writes new content of an entry to a side log, and then names it instead of the entry, at whatever position that has
+   * by then. Resolves to this position; null when the edit must be planned again.
    */
   async #replace(side: SideLog, head: Head, entry: Entry, updated: Unplaced, options: RevisionOptions) {
     const { log, seq } = entry;
@@ -78,7 +78,7 @@ export class MessageEditor {
     return this.#sideLogs.commit(head, side, plan, options);
   }
 
-  /** See StorageProvider.deleteMessage. */
+  /** Implements {@link StorageProvider.deleteMessage}. */
   delete(sessionId: string, messageId: string, options: RevisionOptions): Promise<void> {
     return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<void>> => {
       const { position } = await this.#find(head, messageId, options);
@@ -110,13 +110,13 @@ export class MessageEditor {
     const body = MessageBody.of({ parts, metadata });
     const size = messageSize({ id, timestampMicros, role, parts, metadata }, undefined, body.sizes);
     checkBytes("message", size, this.#context.options.limits.messageBytes);
-    return { id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
+    return { id, timestampMicros, role, body, sessionId, originSessionId, remaining: 0 };
   }
 
   /** Merges segments, and makes the edit start over, when there would be too many of them. */
   async #makeRoom(head: Head, segments: readonly Segment[], call: Call): Promise<void> {
     if (segments.length <= this.#context.options.maxSegments || visibleSegments(head).length < 2) return;
-    await this.#placer.merge(head, call);
+    await this.#inserter.merge(head, call);
     throw new Again();
   }
 

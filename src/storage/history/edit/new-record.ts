@@ -3,7 +3,7 @@ import { DomainError } from "../../../domain/errors.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { AncestrySegment, NextRecord } from "../log-store.js";
 import { Again } from "../retries.js";
-import type { Placer } from "../write/placer.js";
+import type { Inserter } from "../write/inserter.js";
 
 /** A record of revision 1 with a uid and an open log of its own. */
 export function newRecord(
@@ -43,7 +43,7 @@ export function newRecord(
 /** The ancestry of a child of this session: the session's own ancestry followed by its current messages. */
 export async function ancestryUnder(
   context: HistoryContext,
-  placer: Placer,
+  inserter: Inserter,
   parent: Head,
   call?: Call,
 ): Promise<readonly AncestrySegment[]> {
@@ -56,7 +56,7 @@ export async function ancestryUnder(
   if (bytes <= maxAncestryBytes) return all;
   // Only several segments can take less when they are merged.
   if (bytesOf([...ancestry, ...all.slice(-1)]) <= maxAncestryBytes) {
-    await placer.merge(parent, call);
+    await inserter.merge(parent, call);
     throw new Again();
   }
   throw tooLongChain(sessionId, bytes, maxAncestryBytes, " for another child");

@@ -48,8 +48,8 @@ export async function endedLogs(
 }
 
 /**
- * Empties the logs of a session's drafts with this id that have ended but are not swept yet. Those that became no
- * message are noted as places of their own. Resolves to whether there was anything in them.
+ * Empties the logs of a session's drafts with this id that have ended but are not swept yet. A draft that became no
+ * message counts as a copy of its own in `places`. Resolves to whether there was anything in them.
  */
 export async function eraseDrafts(
   context: HistoryContext,

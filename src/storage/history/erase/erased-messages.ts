@@ -19,7 +19,7 @@ export interface ErasureTarget {
   readonly messageId: string;
 }
 
-/** Finds what is stored under an id of a session, however it left the session. */
+/** Finds what is stored under an id of a session, whether the session shows it, has dropped it, or was deleted. */
 export class ErasedMessages {
   readonly #context: HistoryContext;
 
@@ -28,9 +28,10 @@ export class ErasedMessages {
   }
 
   /**
-   * The message that the session shows under this id, and whatever else was stored under it in the session, or in the
-   * one that the message comes from, that no session shows any more. When the session shows no such message, all that
-   * is stored, whoever shows it. `not_found`: there is nothing.
+   * The messages that are meant by an id of a session. If the session shows a message with this id, that is the one;
+   * and with it come other messages that were stored under the id, in this session or in the one that the message comes
+   * from, if no session shows them any more. If the session shows none, all messages stored under the id are meant,
+   * even if other sessions show them. `not_found`: there are none.
    */
   find(sessionId: string, messageId: string, call: Call): Promise<ErasureTarget> {
     const { store } = this.#context;
@@ -38,8 +39,8 @@ export class ErasedMessages {
       const living = await store.readRecord(sessionId, call);
       if (living) saw(living);
       const located = living && (await locate(this.#context, openSegments(living), [messageId], call));
-      const shown = located?.get(messageId)?.entry;
-      const sessionIds = new Set([sessionId, ...(shown ? [shown.originSessionId] : [])]);
+      const visible = located?.get(messageId)?.entry;
+      const sessionIds = new Set([sessionId, ...(visible ? [visible.originSessionId] : [])]);
       const others: Entry[] = [];
       let isKnown = living !== null;
       let hasDraft = false;
@@ -49,12 +50,13 @@ export class ErasedMessages {
           const found = await this.#storedIn(record, messageId, call);
           hasDraft ||= found.hasDraft;
           for (const entry of found.messages) {
-            if (![...others, ...(shown ? [shown] : [])].some((one) => isSameMessage(one, entry))) others.push(entry);
+            if (![...others, ...(visible ? [visible] : [])].some((one) => isSameMessage(one, entry)))
+              others.push(entry);
           }
         }
       }
       const target = { sessionIds, messageId };
-      if (shown) return { ...target, messages: [shown, ...(await this.#unshown(others, call))] };
+      if (visible) return { ...target, messages: [visible, ...(await this.#invisible(others, call))] };
       if (others.length > 0 || hasDraft) return { ...target, messages: others };
       if (living) await this.#context.checkCurrent(living, call);
       throw isKnown ? notFound("Message", messageId) : notFound("Session", sessionId);
@@ -76,15 +78,15 @@ export class ErasedMessages {
     // A draft is named before its first entry is written. So a record that is read after the entries names those that
     // are open.
     const now = await store.readRecordByUid(uid, call);
-    const apart = new Set([...drafts, ...(now ? openDrafts(now).map(({ log }) => log) : [])]);
+    const ofDrafts = new Set([...drafts, ...(now ? openDrafts(now).map(({ log }) => log) : [])]);
     return {
-      messages: found.filter(({ log }) => !apart.has(log)),
+      messages: found.filter(({ log }) => !ofDrafts.has(log)),
       hasDraft: (await endedLogs(this.#context, record, drafts, call)).length > 0,
     };
   }
 
   /** Those of these messages that no session shows, or could show again after an unrevert. */
-  async #unshown(messages: readonly Entry[], call: Call): Promise<readonly MessageIdentity[]> {
+  async #invisible(messages: readonly Entry[], call: Call): Promise<readonly MessageIdentity[]> {
     if (messages.length === 0) return [];
     const { store } = this.#context;
     const found = messages.map((message) => ({ message, places: new ErasedPlaces() }));
@@ -93,14 +95,14 @@ export class ErasedMessages {
         for (const entry of await store.findCopies(records, message, call)) places.add(entry, false);
       }
     }
-    const shown = new Set<Entry>();
+    const visible = new Set<Entry>();
     for await (const records of recordBatches(store, call)) {
       for (const record of records.filter(isWritable)) {
         const segments = reachable(record);
-        for (const { message, places } of found) if (places.within(segments)) shown.add(message);
+        for (const { message, places } of found) if (places.within(segments)) visible.add(message);
       }
     }
-    return messages.filter((message) => !shown.has(message));
+    return messages.filter((message) => !visible.has(message));
   }
 }
 

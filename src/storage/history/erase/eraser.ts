@@ -1,7 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
 import { DomainError } from "../../../domain/errors.js";
-import type { EraseOptions, EraseReport } from "../../storage-provider.js";
+import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
@@ -32,14 +32,14 @@ interface Erasure extends ErasureTarget {
 /**
  * Erases one message: everything of it that is stored in the namespace. What holds content, and how each is reached:
  *
- * - entries of all logs of all records, by `findCopies`: what is shown, forks and shares (which have no entries of
+ * - entries of all logs of all records, by `findCopies`: what is visible, forks and shares (which have no entries of
  *   their own), copies, merged copies, old content, `undo`, what edits have dropped, sessions deleted but not swept,
  *   and what lost attempts left. `ErasedMessages` says which messages are meant;
  * - drafts of the message that have ended, by `eraseDrafts`;
  * - writers that merge segments or copy messages, and have read the content but not written it yet, by `endCopies`: the
  *   records no longer name their logs, so that they start over;
- * - events that wait for slow watchers, and messages that they have read but not given out, by `tell`: its marks make
- *   followers read again;
+ * - events that wait for slow watchers, and messages that they have read but not given out, by `noteErasure`: its marks
+ *   make followers read again;
  * - free pages and the write-ahead log of a SQLite file, by `cleanFiles`, also when nothing else is found. What a sweep
  *   has deleted is still there.
  *
@@ -54,7 +54,7 @@ export class Eraser {
     this.#messages = new ErasedMessages(parts.context);
   }
 
-  /** See StorageProvider.eraseMessage. */
+  /** Implements {@link StorageProvider.eraseMessage}. */
   async run(sessionId: string, messageId: string, options: EraseOptions = {}): Promise<EraseReport> {
     const { context, replacer, onMarked } = this.#parts;
     const { store } = context;
@@ -85,10 +85,10 @@ export class Eraser {
     let sessions = 0;
     for await (const records of recordBatches(this.#parts.context.store, options)) {
       for (const record of records) {
-        // Rule: erase-ends-copies. The names are removed first; then whatever was written under them is looked up.
-        // From the third round on, everything that such a writer could read was overwritten before its log got a name.
+        // Rule: erase-ends-copies. The names are removed first, and only then is what the logs hold looked up. From
+        // the third round on, the writers of such logs have read only what was overwritten before.
         if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;
-        if (round > 1 && (await marks.tell(record, places, options))) isChanged = true;
+        if (round > 1 && (await marks.noteErasure(record, places, options))) isChanged = true;
       }
       if (await this.#overwrite(records, erasure)) isChanged = true;
       sessions += records.length;

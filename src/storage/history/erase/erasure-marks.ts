@@ -15,8 +15,8 @@ export class ErasureMarks {
   readonly #context: HistoryContext;
   readonly #replacer: RecordReplacer;
   readonly #onMarked: (sessionId: string) => void;
-  /** How many overwritten copies each record showed when it was marked. */
-  readonly #told = new Map<string, number>();
+  /** Maps the uids of marked records to how many copies that this erasure has overwritten they showed at that time. */
+  readonly #overwritten = new Map<string, number>();
 
   constructor(context: HistoryContext, replacer: RecordReplacer, onMarked: (sessionId: string) => void) {
     this.#context = context;
@@ -33,34 +33,33 @@ export class ErasureMarks {
   }
 
   /**
-   * Notes in a record that messages it shows were erased, unless that is noted already. Resolves to whether the record
-   * changed.
+   * Notes in a record, as an edit, that messages which it shows were erased, unless that is noted already. Resolves to
+   * whether the record changed.
    */
-  async tell(seen: SessionRecord, places: ErasedPlaces, call: Call): Promise<boolean> {
+  async noteErasure(seen: SessionRecord, places: ErasedPlaces, call: Call): Promise<boolean> {
     let overwritten = 0;
-    const isTold = await this.#change(seen, call, (record) => {
-      const shown = places.within(openSegments(record));
-      if (shown === null) return null;
-      const { position } = shown;
-      overwritten = shown.overwritten;
-      const before = this.#told.get(record.uid);
-      // The record was marked by an earlier call if two things hold. This call has overwritten nothing that the record
-      // shows; it would have overwritten content that is newer than the mark. And no later edit has changed what is at
-      // the position.
+    const isNoted = await this.#change(seen, call, (record) => {
+      const visible = places.within(openSegments(record));
+      if (visible === null) return null;
+      const { position } = visible;
+      overwritten = visible.overwritten;
+      const before = this.#overwritten.get(record.uid);
+      // An earlier call may have noted the erasure. That is so if this call found nothing left to overwrite in what the
+      // record shows, and if the last edit that changed the message at the position was an erasure.
       const last = record.edits.findLast(({ kept, erased }) => kept === position || (kept < position && !erased));
-      const isKnown = before === undefined && overwritten === 0 && last?.erased === true;
-      if (isKnown || overwritten === before || (before !== undefined && overwritten < before)) return null;
-      const single = shown.count === 1 ? ({ kind: "updated" } as const) : undefined;
+      const isNotedBefore = before === undefined && overwritten === 0 && last?.erased === true;
+      if (isNotedBefore || overwritten === before || (before !== undefined && overwritten < before)) return null;
+      const single = visible.count === 1 ? ({ kind: "updated" } as const) : undefined;
       const edit = { kept: position, single, erased: true } as const;
       return {
-        // A writer that is about to write the message again with part of its old content also starts over.
+        // Somebody may be updating the message, and keep a part of its old content. That update starts over as well.
         namedLogs: [],
         edits: withEdit(record, edit, this.#context.options.maxEdits),
         sessionRevision: record.sessionRevision + 1,
       };
     });
-    if (!isTold) return false;
-    this.#told.set(seen.uid, overwritten);
+    if (!isNoted) return false;
+    this.#overwritten.set(seen.uid, overwritten);
     this.#onMarked(seen.sessionId);
     return true;
   }

@@ -7,13 +7,13 @@ import type { DraftRef, Entry, SessionRecord } from "../log-store.js";
 import { locate } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import { OPEN_END } from "../segments.js";
-import type { KnownDrafts } from "./told-drafts.js";
+import type { TailDrafts } from "./follower-drafts.js";
 
 /** How many ends of drafts are remembered for followers that have missed them. */
 const MOST_ENDS = 100;
 
-/** An event about drafts for followers. */
-export type DraftNews =
+/** An event about drafts, without the position that each follower gets with it. */
+export type DraftEvent =
   | { readonly kind: "draft"; readonly draft: Draft }
   | {
       readonly kind: "draft_extended";
@@ -23,83 +23,84 @@ export type DraftNews =
     }
   | { readonly kind: "draft_ended"; readonly messageId: string; readonly finished: boolean };
 
-/** A draft as far as followers have been told of it. */
-interface Told {
+/** A draft in the state that followers know. */
+interface FollowedDraft {
   readonly ref: DraftRef;
   readonly state: DraftState;
 }
 
 /**
- * The drafts of one session that the followers of this process know. A draft's content here and what followers have
- * been told change in the same step, so that a follower that joins at any time neither misses nor repeats anything.
+ * The drafts of one session that the followers of this process know. A draft changes here in the same step in which its
+ * event is emitted, so that a follower that joins at any time neither misses nor repeats anything.
  */
 export class DraftTail {
   readonly #context: HistoryContext;
   readonly #sessionId: string;
-  readonly #tell: (news: DraftNews, takesBack: boolean) => void;
+  readonly #emit: (event: DraftEvent, takesBack: boolean) => void;
   /** Maps a log to its draft. */
-  readonly #told = new Map<string, Told>();
+  readonly #drafts = new Map<string, FollowedDraft>();
   /** Maps ids of messages to whether their drafts were finished; the last one comes last. */
   readonly #ends = new Map<string, boolean>();
 
-  /** `tell` also learns whether the news take back what was told of a draft before. */
-  constructor(context: HistoryContext, sessionId: string, tell: (news: DraftNews, takesBack: boolean) => void) {
+  /** `emit` also learns whether the event takes back what earlier events have said about a draft. */
+  constructor(context: HistoryContext, sessionId: string, emit: (event: DraftEvent, takesBack: boolean) => void) {
     this.#context = context;
     this.#sessionId = sessionId;
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
-  /** The drafts as far as they were told. */
-  get known(): KnownDrafts {
+  /** The drafts in the state that followers know. */
+  get known(): TailDrafts {
     return {
-      open: [...this.#told.values()].map(({ ref, state }) => state.draft(ref, this.#sessionId)),
+      open: [...this.#drafts.values()].map(({ ref, state }) => state.draft(ref, this.#sessionId)),
       ends: this.#ends,
     };
   }
 
-  /** Whether followers were told of the draft with this log. */
+  /** Whether followers know the draft with this log. */
   has(log: string): boolean {
-    return this.#told.has(log);
+    return this.#drafts.has(log);
   }
 
   /**
-   * Tells what was added to the drafts of a head, and which drafts are new. The history of the head is told after this.
+   * Emits what was added to the drafts of a head, and which drafts are new. Must be called before the events of the
+   * head's history are emitted.
    */
   async look(head: Head): Promise<void> {
-    for (const log of this.#told.keys()) await this.lookAt(log);
-    for (const ref of openDrafts(head.record)) if (!this.#told.has(ref.log)) await this.#begin(head, ref);
+    for (const log of this.#drafts.keys()) await this.lookAt(log);
+    for (const ref of openDrafts(head.record)) if (!this.#drafts.has(ref.log)) await this.#begin(head, ref);
   }
 
-  /** Tells what was added to one draft. Resolves to whether it is still open. */
+  /** Emits what was added to one draft. Resolves to whether it is still open. */
   async lookAt(log: string): Promise<boolean> {
-    const told = this.#told.get(log);
-    if (!told) return false;
-    const { ref, state } = told;
+    const draft = this.#drafts.get(log);
+    if (!draft) return false;
+    const { ref, state } = draft;
     for await (const entries of this.#entries(log, state)) {
       const steps = entries.map((entry) => state.apply(entry));
       const deltas = steps.flatMap(deltasOf);
       const { messageId } = ref;
       // A renewal has no deltas, but whoever wants to finish the draft must know its version.
       const isExtended = deltas.length > 0 || steps.some((step) => step?.kind === "extended");
-      if (isExtended) this.#tell({ kind: "draft_extended", messageId, version: state.version, deltas }, false);
-      if (state.end === "discarded") this.#end(told, false, true);
+      if (isExtended) this.#emit({ kind: "draft_extended", messageId, version: state.version, deltas }, false);
+      if (state.end === "discarded") this.#end(draft, false, true);
     }
     return state.end === null;
   }
 
-  /** Called right after a message was told: if it was a draft, tells that the draft has ended. */
+  /** Must be called right after a message was emitted. If the message was a draft, emits that the draft has ended. */
   appended(message: ChatMessage): void {
-    for (const told of this.#told.values())
-      if (isMessageOf(told.ref, told.state, message)) this.#end(told, true, false);
+    for (const draft of this.#drafts.values())
+      if (isMessageOf(draft.ref, draft.state, message)) this.#end(draft, true, false);
   }
 
-  /** Called after the history of a head was told: drafts that it does not name as open have ended. */
+  /** Must be called after the history of a head was emitted. Drafts that the head does not name as open have ended. */
   settle(record: SessionRecord): void {
-    for (const told of this.#told.values()) {
-      const now = record.drafts.find(({ log }) => log === told.ref.log);
+    for (const draft of this.#drafts.values()) {
+      const now = record.drafts.find(({ log }) => log === draft.ref.log);
       if (now && now.end === undefined) continue;
       // If it was finished, its message has been removed already.
-      this.#end(told, (now?.end ?? told.state.end) === "finished", true);
+      this.#end(draft, (now?.end ?? draft.state.end) === "finished", true);
     }
   }
 
@@ -112,17 +113,17 @@ export class DraftTail {
       const entries = [...known.values()].map(({ entry }) => entry);
       if (holdMessageOf(ref, state, entries)) return;
     }
-    this.#told.set(ref.log, { ref, state });
-    this.#tell({ kind: "draft", draft: state.draft(ref, this.#sessionId) }, false);
+    this.#drafts.set(ref.log, { ref, state });
+    this.#emit({ kind: "draft", draft: state.draft(ref, this.#sessionId) }, false);
   }
 
-  #end({ ref: { log, messageId } }: Told, finished: boolean, takesBack: boolean): void {
-    this.#told.delete(log);
+  #end({ ref: { log, messageId } }: FollowedDraft, finished: boolean, takesBack: boolean): void {
+    this.#drafts.delete(log);
     this.#ends.delete(messageId);
     this.#ends.set(messageId, finished);
     const [oldest] = this.#ends.keys();
     if (this.#ends.size > MOST_ENDS && oldest !== undefined) this.#ends.delete(oldest);
-    this.#tell({ kind: "draft_ended", messageId, finished }, takesBack);
+    this.#emit({ kind: "draft_ended", messageId, finished }, takesBack);
   }
 
   /** The entries of a log after a version, which advances as the entries are applied. */

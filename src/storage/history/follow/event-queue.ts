@@ -21,14 +21,14 @@ export class EventQueue {
   }
 
   /**
-   * Whether events were dropped because their content may have been taken back. No further event comes; the follower
-   * catches up from where it stands.
+   * Whether events were dropped because their content was taken back. No further event comes; the follower catches up
+   * from the last event that it got.
    */
   get isStale(): boolean {
     return this.#isStale;
   }
 
-  /** `takesBack`: what was told before, and waits here, may be gone or erased. */
+  /** `takesBack`: the content of earlier events, which may still wait here, was removed or erased. */
   push(event: FollowEvent, takesBack: boolean): void {
     // Rule: dropped-when-taken-back.
     if (takesBack && this.#events.length > 0) {
@@ -45,7 +45,7 @@ export class EventQueue {
     this.wake();
   }
 
-  /** Drops what waits, because nobody would take it back any more. */
+  /** Ends the queue. Drops what waits, because the follower could not learn any more that it was taken back. */
   fail(error: DomainError): void {
     this.#events = [];
     this.#error ??= error;

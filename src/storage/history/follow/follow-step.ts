@@ -2,19 +2,19 @@ import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { EditMark, SessionRecord } from "../log-store.js";
 
-/** What edits have done to the messages before a follower's position, and that position once it has been told. */
+/** What edits have done to the messages before a follower's position, and its position after the event that says so. */
 export type FollowStep = { readonly position: number } & (
-  | { readonly kind: "stands" }
+  | { readonly kind: "unchanged" }
   | { readonly kind: "truncated" }
   | { readonly kind: "updated"; readonly index: number }
   | { readonly kind: "deleted"; readonly index: number; readonly messageId: string }
 );
 
 /**
- * What a follower has to be told before it gets the messages after its position, which is at most `end`. A single edit
- * of a single message is told as such. Otherwise the follower is told the number of messages that every edit left
- * alone, which is 0 when the record no longer remembers all edits since. Rollovers, merges of segments and changes of
- * the title are not edits in this sense.
+ * What a follower at a position has to learn before it gets further messages; the history now has `end` messages. A
+ * single edit of a single message is an event of its own. Otherwise the follower learns how many messages every edit
+ * left alone, which is 0 when the record no longer remembers all edits since. Rollovers, merges of segments and changes
+ * of the title are not edits in this sense.
  */
 export function stepOf(record: SessionRecord, at: FollowPosition, end: number, maxEdits: number): FollowStep {
   const since = editsSince(record, at, maxEdits);
@@ -26,10 +26,10 @@ export function stepOf(record: SessionRecord, at: FollowPosition, end: number, m
     return { kind: "deleted", index: kept, messageId: single.messageId, position: at.position - 1 };
   }
   const position = Math.min(kept, at.position, end);
-  return { kind: position < at.position ? "truncated" : "stands", position };
+  return { kind: position < at.position ? "truncated" : "unchanged", position };
 }
 
-/** The event that tells a follower of a step; null when there is nothing to tell. */
+/** The event for a step; null when nothing has changed. */
 export async function eventOf(
   step: FollowStep,
   at: Omit<FollowPosition, "position">,
@@ -37,7 +37,7 @@ export async function eventOf(
 ): Promise<FollowEvent | null> {
   const after = { ...at, position: step.position };
   switch (step.kind) {
-    case "stands":
+    case "unchanged":
       return null;
     case "truncated":
       return { kind: "truncated", messageCount: step.position, at: after };

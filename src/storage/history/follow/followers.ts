@@ -3,13 +3,14 @@ import { onCallEnd, untilCallEnd } from "../../../domain/call-end.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Reader } from "../read/reader.js";
 import { Again } from "../retries.js";
 import type { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
-import { type Place, SessionTail } from "./session-tail.js";
-import { type KnownDrafts, ToldDrafts } from "./told-drafts.js";
+import { FollowerDrafts, type TailDrafts } from "./follower-drafts.js";
+import { SessionTail, type TailState } from "./session-tail.js";
 
 /** The followers of this process. One tail for each session serves all its followers. */
 export class Followers {
@@ -24,17 +25,17 @@ export class Followers {
     this.#reader = reader;
   }
 
-  /** See StorageProvider.followMessages. */
+  /** Implements {@link StorageProvider.followMessages}. */
   async follow(
     sessionId: string,
     from: number | FollowPosition | undefined,
     call?: Call,
   ): Promise<AsyncIterable<FollowEvent>> {
     if (this.#isClosed) throw stopping();
-    const isTold = await untilCallEnd(this.#subscribe(), call);
+    const hasNotifications = await untilCallEnd(this.#subscribe(), call);
     for (;;) {
       const isFresh = !this.#tails.has(sessionId);
-      const tail = this.#tailOf(sessionId, isTold);
+      const tail = this.#tailOf(sessionId, hasNotifications);
       const hold = tail.hold();
       try {
         const head = await untilCallEnd(tail.refresh(), call);
@@ -48,12 +49,12 @@ export class Followers {
     }
   }
 
-  /** Tells the session's followers that this process has written to it. */
+  /** Makes the session's followers look at once, because this process has written to it. */
   wake(sessionId: string): void {
     this.#tails.get(sessionId)?.wake();
   }
 
-  /** Tells the session's followers that this process has extended the draft with this log. */
+  /** Makes the session's followers look at once, because this process has extended the draft with this log. */
   wakeForDraft(sessionId: string, log: string): void {
     this.#tails.get(sessionId)?.wakeForDraft(log);
   }
@@ -102,8 +103,8 @@ export class Followers {
   }
 
   /**
-   * Yields the events from where the follower stands to the tail's place, and then the tail's events. Starts over from
-   * where the follower stands whenever something is taken back that it has not been given yet.
+   * Yields the events between the follower's position and the tail's, and then the tail's events. Whenever something is
+   * taken back that the follower has not got yet, starts over from the follower's position.
    */
   async *#events(
     tail: SessionTail,
@@ -113,25 +114,25 @@ export class Followers {
     call: Call | undefined,
   ): AsyncGenerator<FollowEvent> {
     const { heartbeatMs, maxFollowerBacklog } = this.#context.options;
-    const told = new ToldDrafts();
+    const known = new FollowerDrafts();
     let at = start;
     try {
       for (;;) {
         const { takenBack, drafts } = tail;
-        const place = tail.place();
-        const queue = place.at.position - at.position <= maxFollowerBacklog / 2 ? attach() : null;
-        for await (const event of this.#catchUp(place, at, told, drafts, queue !== null, call)) {
+        const reached = tail.reached();
+        const queue = reached.at.position - at.position <= maxFollowerBacklog / 2 ? attach() : null;
+        for await (const event of this.#catchUp(reached, at, known, drafts, queue !== null, call)) {
           // Rule: dropped-when-taken-back.
           if (tail.takenBack !== takenBack) break;
           at = event.at;
-          told.note(event);
+          known.note(event);
           yield event;
         }
         if (tail.takenBack !== takenBack) {
           queue?.detach();
           continue;
         }
-        at = place.at;
+        at = reached.at;
         while (queue) {
           checkCall(call);
           const event = await queue.next(heartbeatMs);
@@ -139,7 +140,7 @@ export class Followers {
           if (queue.isStale) break;
           if (event) {
             at = event.at;
-            told.note(event);
+            known.note(event);
           }
           yield event ?? { kind: "heartbeat", at };
         }
@@ -149,17 +150,17 @@ export class Followers {
     }
   }
 
-  /** `told` and `drafts`: the drafts that the follower knows, and those that the tail knew at the place. */
+  /** `known`: the drafts that the follower knows. `drafts`: those that the tail knew at its position. */
   async *#catchUp(
-    { head, at: to }: Place,
+    { head, at: to }: TailState,
     from: FollowPosition,
-    told: ToldDrafts,
-    drafts: KnownDrafts,
+    known: FollowerDrafts,
+    drafts: TailDrafts,
     isLast: boolean,
     call: Call | undefined,
   ): AsyncGenerator<FollowEvent> {
     const { sessionUid, revision } = to;
-    yield* told.discarded(drafts, from);
+    yield* known.discarded(drafts, from);
     const step = stepOf(head.record, from, to.position, this.#context.options.maxEdits);
     const messageAt = async (index: number) => (await this.#readAt(head, index, index + 1, call))[0] as ChatMessage;
     const changed = await eventOf(step, { sessionUid, revision }, messageAt);
@@ -171,15 +172,15 @@ export class Followers {
         position++;
         const at = { sessionUid, revision, position };
         yield { kind: "appended", message, at };
-        yield* told.endedBy(message, drafts, at);
+        yield* known.endedBy(message, drafts, at);
       }
     }
-    if (isLast) yield* told.missed(drafts, to);
+    if (isLast) yield* known.missed(drafts, to);
   }
 
   /**
-   * Rows of an old head may have been swept; then the follower is asked to resume. Rows of the current record are never
-   * swept, so if they are missing, the session is damaged.
+   * Reads messages for a follower. Rows of an old head may have been swept; then the follower is asked to resume. Rows
+   * of the current record are never swept, so if they are missing, the session is damaged.
    */
   async #readAt(head: Head, from: number, to: number, call: Call | undefined) {
     try {
@@ -196,10 +197,10 @@ export class Followers {
     }
   }
 
-  #tailOf(sessionId: string, isTold: boolean): SessionTail {
+  #tailOf(sessionId: string, hasNotifications: boolean): SessionTail {
     const running = this.#tails.get(sessionId);
     if (running) return running;
-    const tail = new SessionTail(this.#context, this.#reader, sessionId, isTold, () => {
+    const tail = new SessionTail(this.#context, this.#reader, sessionId, hasNotifications, () => {
       if (this.#tails.get(sessionId) === tail) this.#tails.delete(sessionId);
     });
     this.#tails.set(sessionId, tail);

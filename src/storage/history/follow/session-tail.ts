@@ -5,16 +5,16 @@ import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Reader } from "../read/reader.js";
 import { Again, Retries } from "../retries.js";
-import { type DraftNews, DraftTail } from "./draft-tail.js";
+import { type DraftEvent, DraftTail } from "./draft-tail.js";
 import { EventQueue } from "./event-queue.js";
 import { eventOf, stepOf } from "./follow-step.js";
-import type { KnownDrafts } from "./told-drafts.js";
+import type { TailDrafts } from "./follower-drafts.js";
 
 /** Safety poll for notifications that were missed. */
 const SAFETY_POLL_MS = 5000;
 
-/** The head whose messages a tail is giving out, and how far it has come. */
-export interface Place {
+/** The head whose messages a tail is emitting, and how far it has come. */
+export interface TailState {
   readonly head: Head;
   readonly at: FollowPosition;
 }
@@ -39,7 +39,7 @@ export class SessionTail {
   readonly #queues = new Set<EventQueue>();
   #holds = 0;
   #takenBack = 0;
-  #place: Place | null = null;
+  #reached: TailState | null = null;
   #error: DomainError | null = null;
   /** The head that was last read. */
   #looked: Head | null = null;
@@ -54,14 +54,20 @@ export class SessionTail {
   #wake: (() => void) | null = null;
   #isRunning = false;
 
-  constructor(context: HistoryContext, reader: Reader, sessionId: string, isTold: boolean, onUnused: () => void) {
+  constructor(
+    context: HistoryContext,
+    reader: Reader,
+    sessionId: string,
+    hasNotifications: boolean,
+    onUnused: () => void,
+  ) {
     this.#context = context;
     this.#reader = reader;
     this.#sessionId = sessionId;
-    this.#pollMs = isTold ? { first: SAFETY_POLL_MS, most: SAFETY_POLL_MS } : context.options.pollMs;
+    this.#pollMs = hasNotifications ? { first: SAFETY_POLL_MS, most: SAFETY_POLL_MS } : context.options.pollMs;
     this.#onUnused = onUnused;
     this.#retries = new Retries(context.options, sessionId);
-    this.#drafts = new DraftTail(context, sessionId, (news, takesBack) => this.#tellOfDraft(news, takesBack));
+    this.#drafts = new DraftTail(context, sessionId, (event, takesBack) => this.#emitOfDraft(event, takesBack));
   }
 
   /** Keeps the tail running until it is released. */
@@ -79,7 +85,7 @@ export class SessionTail {
     };
   }
 
-  /** Reads the history anew; resolves to the head once everything up to it has been given out. */
+  /** Reads the history anew; resolves to the head once everything up to it has been emitted. */
   refresh(): Promise<Head> {
     if (this.#error) return Promise.reject(this.#error);
     return new Promise((resolve, reject) => {
@@ -89,16 +95,16 @@ export class SessionTail {
     });
   }
 
-  /** Where the tail stands now. May only be called after a `refresh`. Throws once the tail has ended. */
-  place(): Place {
+  /** How far the tail has come. May only be called after a `refresh`. Throws once the tail has ended. */
+  reached(): TailState {
     if (this.#error) throw this.#error;
-    if (!this.#place) throw notFound("Session", this.#sessionId);
-    return this.#place;
+    if (!this.#reached) throw notFound("Session", this.#sessionId);
+    return this.#reached;
   }
 
   /**
-   * How often something was taken back that had been told before: cut off, deleted, erased or discarded. Whoever has
-   * read something, and has given out only part of it when this changes, must read again.
+   * How often something was taken back that an earlier event had shown: cut off, deleted, erased or discarded. Whoever
+   * has read something, and has passed on only a part of it when this changes, must read again.
    */
   get takenBack(): number {
     return this.#takenBack;
@@ -109,12 +115,12 @@ export class SessionTail {
     return this.#error?.code === "not_found";
   }
 
-  /** The drafts as far as followers have been told. */
-  get drafts(): KnownDrafts {
+  /** The drafts in the state that followers know. */
+  get drafts(): TailDrafts {
     return this.#drafts.known;
   }
 
-  /** Returns a queue that receives every event after the present `place`. */
+  /** Returns a queue that receives every event from now on. */
   attach(): EventQueue {
     const { maxFollowerBacklog, pause } = this.#context.options;
     const queue = new EventQueue(maxFollowerBacklog, pause, (ended) => this.#queues.delete(ended));
@@ -136,7 +142,7 @@ export class SessionTail {
   }
 
   wakeIf(uid: string): void {
-    if (this.#place?.head.record.uid === uid) this.wake();
+    if (this.#reached?.head.record.uid === uid) this.wake();
   }
 
   /** Ends all followers. */
@@ -175,13 +181,15 @@ export class SessionTail {
     this.#hasDraftNews = false;
     const waiting = this.#waiting.splice(0);
     try {
-      const before = this.#place;
+      const before = this.#reached;
       await this.#look();
-      const place = this.place();
-      for (const { resolve } of waiting) resolve(place.head);
+      const reached = this.reached();
+      for (const { resolve } of waiting) resolve(reached.head);
       this.#retries.reset();
       const isQuiet =
-        !this.#hasDraftNews && before?.at.position === place.at.position && before.at.revision === place.at.revision;
+        !this.#hasDraftNews &&
+        before?.at.position === reached.at.position &&
+        before.at.revision === reached.at.revision;
       return isQuiet ? Math.min(pollMs * 1.5, this.#pollMs.most) : this.#pollMs.first;
     } catch (error) {
       await this.#failed(error, waiting);
@@ -189,37 +197,36 @@ export class SessionTail {
     }
   }
 
-  /** Reads what is new and gives it to all followers. */
+  /** Reads what is new and emits it to all followers. */
   async #look(): Promise<void> {
     const { options } = this.#context;
     const head = await this.#context.need(this.#sessionId);
     this.#looked = head;
     const { uid: sessionUid, revision } = head.record;
-    if (!this.#place) {
+    if (!this.#reached) {
       await this.#drafts.look(head);
-      this.#place = { head, at: { sessionUid, revision, position: head.count } };
+      this.#reached = { head, at: { sessionUid, revision, position: head.count } };
       return;
     }
-    if (this.#place.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
-    // An appended message may have been a draft until now. Followers get what was added to the draft before the
-    // message.
+    if (this.#reached.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
+    // An appended message may have been a draft until now. Followers get the draft's last deltas before the message.
     await this.#drafts.look(head);
-    const step = stepOf(head.record, this.#place.at, head.count, options.maxEdits);
+    const step = stepOf(head.record, this.#reached.at, head.count, options.maxEdits);
     const messageAt = async (index: number) =>
       (await this.#reader.messagesAt(head, index, index + 1))[0] as ChatMessage;
     const changed = await eventOf(step, { sessionUid, revision }, messageAt);
     let { position } = step;
-    if (changed) this.#tell(changed, changed.kind !== "updated" || isErased(changed.message));
-    this.#place = { head, at: { sessionUid, revision, position } };
+    if (changed) this.#emit(changed, changed.kind !== "updated" || isErased(changed.message));
+    this.#reached = { head, at: { sessionUid, revision, position } };
     while (position < head.count) {
       const to = Math.min(head.count, position + options.chunk);
       const messages = await this.#reader.messagesAt(head, position, to);
       for (const message of messages) {
         position++;
         const at = { sessionUid, revision, position };
-        this.#place = { head, at };
-        // An erased message may have been a draft when its content was told.
-        this.#tell({ kind: "appended", message, at }, isErased(message));
+        this.#reached = { head, at };
+        // An erased message may have been a draft whose content was emitted before.
+        this.#emit({ kind: "appended", message, at }, isErased(message));
         this.#drafts.appended(message);
       }
     }
@@ -238,12 +245,12 @@ export class SessionTail {
     }
   }
 
-  #tellOfDraft(news: DraftNews, takesBack: boolean): void {
+  #emitOfDraft(event: DraftEvent, takesBack: boolean): void {
     this.#hasDraftNews = true;
-    if (this.#place) this.#tell({ ...news, at: this.#place.at }, takesBack);
+    if (this.#reached) this.#emit({ ...event, at: this.#reached.at }, takesBack);
   }
 
-  #tell(event: FollowEvent, takesBack: boolean): void {
+  #emit(event: FollowEvent, takesBack: boolean): void {
     if (takesBack) this.#takenBack++;
     for (const queue of this.#queues) queue.push(event, takesBack);
   }

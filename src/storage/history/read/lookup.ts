@@ -23,8 +23,8 @@ export function locate(
 }
 
 /**
- * Does the same for a head. Throws `Again` when the open log holds one of the ids after the head's end, because the
- * head is out of date then.
+ * Finds the visible entries of a head with these ids. Throws `Again` when the open log holds one of the ids after the
+ * head's end, because the head is out of date then.
  */
 export function locateOnHead(
   context: HistoryContext,
@@ -93,8 +93,8 @@ export async function* readInChunks(
 }
 
 /**
- * Does the same, but reads short segments together, one stretch of a log at a time, so that a history of many pieces
- * takes few reads, and a copy of it few writes.
+ * Entries of closed segments, in chunks. Reads short segments together, one stretch of a log at a time, so that a
+ * history of many segments takes few reads, and a copy of it few writes. Throws `Again` when an entry is missing.
  */
 export async function* readTogether(
   context: HistoryContext,
@@ -143,8 +143,8 @@ async function readStretches(
 }
 
 /**
- * The number of messages in a visible list that are earlier than a time. Bisects the segments by their first messages,
- * then asks the store for the place within one segment.
+ * How many messages of a list are earlier than a time. Bisects the segments by their first messages, then asks the
+ * store for the place within one segment.
  */
 export async function countBefore(
   context: HistoryContext,

@@ -7,12 +7,12 @@ import type { Entry, Segment, SessionRecord } from "../log-store.js";
 import { ancestryGroups, OPEN_END, segmentLength, totalLength } from "../segments.js";
 import { countBefore } from "./lookup.js";
 
-/** A segment in the order of a list, and how its messages are shown. */
+/** A segment of a list of messages, with what the list says about them. */
 export interface Piece extends Segment {
   readonly sessionId: string;
   /** The position of its first message; null for ancestors. */
   readonly position: number | null;
-  /** The ancestor, counted from the oldest; undefined for the session's own messages. */
+  /** Which ancestor shows it, counted from the oldest; undefined for the session's own messages. */
   readonly ancestor: number | undefined;
   /** Whether this is the open log, which may have grown beyond the piece. */
   readonly isOpen: boolean;
@@ -62,13 +62,13 @@ export function slicePieces(pieces: readonly Piece[], from: number, to: number):
   return slices;
 }
 
-/** The message that the list shows for an entry of a piece. */
-export function shownIn(piece: Piece, entry: Entry): ChatMessage {
+/** The message of a list that an entry of one of its pieces holds. */
+export function messageIn(piece: Piece, entry: Entry): ChatMessage {
   const position = piece.position === null ? undefined : piece.position + entry.seq - piece.first;
-  return shownAs(entry, piece.sessionId, position);
+  return toMessage(entry, piece.sessionId, position);
 }
 
-export function shownAs(entry: Entry, sessionId: string, position: number | undefined): ChatMessage {
+export function toMessage(entry: Entry, sessionId: string, position: number | undefined): ChatMessage {
   const { id, role, timestampMicros, originSessionId, body } = entry;
   return shownMessage({ id, sessionId, role, timestampMicros, position, originSessionId }, body);
 }

@@ -11,14 +11,14 @@ import {
   type MessageQuery,
 } from "../../../domain/page.js";
 import type { Session } from "../../../domain/session.js";
-import type { GetMessagesOptions, ListMessagesOptions } from "../../storage-provider.js";
+import type { GetMessagesOptions, ListMessagesOptions, StorageProvider } from "../../storage-provider.js";
 import { endMicros, type Head, type HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { Again, MissingRows, type Seen } from "../retries.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
-import { openSegments, piecesOf, shownAs, shownIn, slicePieces } from "./pieces.js";
+import { messageIn, openSegments, piecesOf, slicePieces, toMessage } from "./pieces.js";
 import { recordFields } from "./record-fields.js";
 import { type Window, WindowReader } from "./window-reader.js";
 
@@ -40,7 +40,7 @@ export class Reader {
     this.#windows = new WindowReader(context);
   }
 
-  /** See StorageProvider.getMessage. */
+  /** Implements {@link StorageProvider.getMessage}. */
   get(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
     return this.#reading(sessionId, call, async (saw) => {
       const record = await this.#record(sessionId, call);
@@ -51,11 +51,11 @@ export class Reader {
         await this.#context.checkCurrent(record, call);
         return null;
       }
-      return shownAs(located.entry, sessionId, located.position);
+      return toMessage(located.entry, sessionId, located.position);
     });
   }
 
-  /** See StorageProvider.listMessages. */
+  /** Implements {@link StorageProvider.listMessages}. */
   list(sessionId: string, options: ListMessagesOptions): Promise<MessagePage> {
     const { cursor, limit, offset = 0 } = options;
     const query = fullQuery(options);
@@ -69,12 +69,12 @@ export class Reader {
       const pieces = await piecesOf(this.#context, record, head, query, options);
       const at = { newestFirst: query.newestFirst ?? false, cursor, offset, limit };
       const window = await this.#windows.window(record, pieces, at, options);
-      if (hasTimes && window.shown.length === 0) await this.#context.checkCurrent(record, options);
+      if (hasTimes && window.items.length === 0) await this.#context.checkCurrent(record, options);
       return this.#page(record, query, window);
     });
   }
 
-  /** See StorageProvider.loadSession. */
+  /** Implements {@link StorageProvider.loadSession}. */
   load(
     sessionId: string,
     options: { limit: number; cursor?: MessageCursor | undefined } & Call,
@@ -94,7 +94,7 @@ export class Reader {
     });
   }
 
-  /** See StorageProvider.getSessionMessages. */
+  /** Implements {@link StorageProvider.getSessionMessages}. */
   getAll(sessionId: string, options: GetMessagesOptions): Promise<ChatMessage[]> {
     return this.#reading(sessionId, options, async (saw) => {
       const head = await this.#context.need(sessionId, options);
@@ -105,7 +105,7 @@ export class Reader {
       const messages: ChatMessage[] = [];
       for (const piece of slicePieces(pieces, offset, Math.min(offset + limit, total))) {
         for await (const entries of readInChunks(this.#context, [piece], options)) {
-          for (const entry of entries) messages.push(shownIn(piece, entry));
+          for (const entry of entries) messages.push(messageIn(piece, entry));
         }
       }
       return messages;
@@ -127,8 +127,8 @@ export class Reader {
    */
   async messagesAt(head: Head, from: number, to: number, call?: Call): Promise<readonly ChatMessage[]> {
     const pieces = await piecesOf(this.#context, head.record, head, {}, call);
-    const { shown } = await this.#windows.read(head.record, slicePieces(pieces, from, to), to - from, call);
-    return shown.map(({ message }) => message);
+    const { items } = await this.#windows.read(head.record, slicePieces(pieces, from, to), to - from, call);
+    return items.map(({ message }) => message);
   }
 
   /** The session as a head shows it, with the exact update time. The record's update time may lag behind appends. */
@@ -174,9 +174,9 @@ export class Reader {
   }
 
   /**
-   * Whether, on a store without a clock of its own, a read took so long that a sweep may have removed the end of the
-   * open log after that had been replaced. The read may have taken the gap for the end. There, sweeps go by the wall
-   * clock of this machine, which goes on while a process or the machine stands still.
+   * Whether a read took so long that, meanwhile, an edit may have replaced the open log and a sweep may have removed
+   * its last entries: the read would have taken that gap for the end. Only for stores without a clock of their own.
+   * Their sweeps go by the wall clock of this machine, which goes on while a process or the machine stands still.
    */
   #tookLong(begunMicros: number): boolean {
     if (this.#context.store.knownTimeMs) return false;
@@ -189,9 +189,9 @@ export class Reader {
     return record;
   }
 
-  #page(record: SessionRecord, query: MessageQuery, { shown, hasMore }: Window): MessagePage {
-    const messages = shown.map(({ message }) => message);
-    const last = shown.at(-1);
+  #page(record: SessionRecord, query: MessageQuery, { items, hasMore }: Window): MessagePage {
+    const messages = items.map(({ message }) => message);
+    const last = items.at(-1);
     if (!hasMore || !last) return { messages };
     const { log, seq, id } = last.entry;
     const { ancestor } = last.piece;

@@ -4,7 +4,7 @@ import { DomainError, notFound } from "../../../domain/errors.js";
 import { labelTexts } from "../../../domain/labels.js";
 import type { SearchHit, SearchPage, SearchTerm } from "../../../domain/search.js";
 import { searchedText, snippetOf } from "../../../domain/search-text.js";
-import type { SearchOptions } from "../../storage-provider.js";
+import type { SearchOptions, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, FoundEntry, LogStore, SessionRecord } from "../log-store.js";
 import { ownerOf } from "../record-facts.js";
@@ -17,8 +17,8 @@ const MOST_LOOKED_AT = 2000;
 const AT_ONCE = 200;
 /** Each query to the store counts as at least this many examined entries, even if it finds none. */
 const LEAST_COUNTED = 20;
-/** How long entries are examined before the event loop gets its turn: hits may be messages of several MB. */
-const TURN_MS = 10;
+/** How long entries are examined before other work may run: hits may be messages of several MB. */
+const SLICE_MS = 10;
 
 /**
  * Searches messages: the store finds entries by their words, and the records tell which of them are visible messages.
@@ -30,15 +30,15 @@ export class Searcher {
     this.#context = context;
   }
 
-  /** See StorageProvider.searchMessages. */
+  /** Implements {@link StorageProvider.searchMessages}. */
   async search({ terms, labels = [], sessionId, limit, cursor, ...call }: SearchOptions): Promise<SearchPage> {
     const search = this.#storeSearch();
-    const sessions = new ShownSessions(this.#context, labels, call);
+    const sessions = new SearchedSessions(this.#context, labels, call);
     const only = sessionId === undefined ? undefined : await sessions.need(sessionId);
     const owners = only && ownersOf(only);
     const hits: SearchHit[] = [];
     let last = cursor;
-    let turnEndsMs = performance.now() + TURN_MS;
+    let sliceEndsMs = performance.now() + SLICE_MS;
     for (let after = cursor?.place, lookedAt = 0; ; ) {
       checkCall(call);
       const { entries, next } = await search({ terms, owners }, { limit: AT_ONCE, after }, call);
@@ -48,10 +48,10 @@ export class Searcher {
         if (hits.length === limit) return { hits, next: last };
         hits.push(hit);
         last = { place: found.place };
-        if (performance.now() < turnEndsMs) continue;
+        if (performance.now() < sliceEndsMs) continue;
         await setImmediate();
         checkCall(call);
-        turnEndsMs = performance.now() + TURN_MS;
+        sliceEndsMs = performance.now() + SLICE_MS;
       }
       if (next === null) return { hits };
       after = next;
@@ -73,15 +73,15 @@ export class Searcher {
 }
 
 /**
- * The sessions whose logs may hold messages that were first written to this session. That includes the source of a
- * fork: the fork may have got messages back from there after it had lost its own.
+ * The uids of the sessions whose logs may hold messages that were first written to this session: its own, and those of
+ * the logs that it names. A session may have been copied to another one, deleted, and made again as a fork of that one.
  */
 function ownersOf({ uid, segments }: SessionRecord): string[] {
   return [...new Set([uid, ...logsOf(segments).map(ownerOf)])];
 }
 
-/** The records of sessions, each read once for a page. */
-class ShownSessions {
+/** The sessions that a search may find messages of. The record of each is read once for a page. */
+class SearchedSessions {
   readonly #context: HistoryContext;
   readonly #windows: WindowReader;
   readonly #labels: readonly string[];
@@ -102,10 +102,12 @@ class ShownSessions {
     return record;
   }
 
-  /** The hit for an entry; null when the session that the message was first written to does not show it. */
+  /**
+   * The hit for an entry; null unless the session that the message was first written to shows it and has the labels.
+   */
   async hit({ log, seq, originSessionId }: FoundEntry, terms: readonly SearchTerm[]): Promise<SearchHit | null> {
     for (;;) {
-      const record = await this.#listed(originSessionId);
+      const record = await this.#recordOf(originSessionId);
       if (record === null) return null;
       const position = positionOf(openSegments(record), log, seq);
       if (position < 0) return null;
@@ -118,17 +120,17 @@ class ShownSessions {
     }
   }
 
-  async #listed(sessionId: string): Promise<SessionRecord | null> {
+  async #recordOf(sessionId: string): Promise<SessionRecord | null> {
     let record = this.#records.get(sessionId);
     if (record === undefined) {
       const read = await this.#context.store.readRecord(sessionId, this.#call);
-      record = read !== null && this.#isListed(read) ? read : null;
+      record = read !== null && this.#mayBeFound(read) ? read : null;
       this.#records.set(sessionId, record);
     }
     return record;
   }
 
-  #isListed(record: SessionRecord): boolean {
+  #mayBeFound(record: SessionRecord): boolean {
     const labels = labelTexts(record.labels);
     return this.#labels.every((label) => labels.includes(label)) && !this.#context.isExpired(record);
   }

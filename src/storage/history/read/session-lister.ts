@@ -23,14 +23,14 @@ export class SessionLister {
   /** A page of records, without sessions that have expired and are waiting for the sweep. */
   async unexpired(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
     const found: SessionRecord[] = [];
-    for (let place = after; ; ) {
-      const page = await this.#context.store.listRecords(filter, { limit, after: place }, call);
+    for (let previous = after; ; ) {
+      const page = await this.#context.store.listRecords(filter, { limit, after: previous }, call);
       found.push(...page.filter((record) => !this.#context.isExpired(record)));
       const last = page.at(-1);
       // What follows was changed earlier, so its retention is over as well.
       const isEnd = page.length < limit || last === undefined || this.#context.isPastRetention(last);
       if (found.length >= limit || isEnd) return found.slice(0, limit);
-      place = last;
+      previous = last;
     }
   }
 

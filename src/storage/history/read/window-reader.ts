@@ -7,10 +7,10 @@ import type { HistoryContext } from "../heads.js";
 import type { Entry, Range, SessionRecord } from "../log-store.js";
 import { positionOf, segmentLength, totalLength } from "../segments.js";
 import { locate, missing } from "./lookup.js";
-import { type Piece, shownIn, slicePieces } from "./pieces.js";
+import { messageIn, type Piece, slicePieces } from "./pieces.js";
 
 /** A message of a window, and where it is stored. */
-export interface Shown {
+export interface WindowItem {
   readonly message: ChatMessage;
   readonly entry: Entry;
   readonly piece: Piece;
@@ -18,7 +18,7 @@ export interface Shown {
 
 /** Consecutive messages of a list. */
 export interface Window {
-  readonly shown: readonly Shown[];
+  readonly items: readonly WindowItem[];
   /** Whether the list continues after it. */
   readonly hasMore: boolean;
 }
@@ -45,15 +45,15 @@ export class WindowReader {
     { newestFirst, cursor, offset, limit }: WindowOptions,
     call?: Call,
   ): Promise<Window> {
-    const place = cursor ? await this.#placeOf(record, pieces, cursor, call) : null;
+    const index = cursor ? await this.#indexOf(record, pieces, cursor, call) : null;
     if (!newestFirst) {
-      const from = place === null ? offset : place + 1;
+      const from = index === null ? offset : index + 1;
       return this.read(record, slicePieces(pieces, from, from + limit + 1), limit, call);
     }
-    const to = Math.max(place ?? totalLength(pieces) - offset, 0);
+    const to = Math.max(index ?? totalLength(pieces) - offset, 0);
     const from = Math.max(to - limit, 0);
-    const { shown, hasMore } = await this.#readBackwards(slicePieces(pieces, from, to), limit, call);
-    return { shown, hasMore: hasMore || (from > 0 && shown.length > 0) };
+    const { items, hasMore } = await this.#readBackwards(slicePieces(pieces, from, to), limit, call);
+    return { items, hasMore: hasMore || (from > 0 && items.length > 0) };
   }
 
   /** Reads pieces from the front, up to `limit` messages and the limit of bytes. */
@@ -78,8 +78,8 @@ export class WindowReader {
   /** Whether the batch of a message is stored completely, so that the message is visible. */
   async isWhole(record: SessionRecord, entry: Entry, call?: Call): Promise<boolean> {
     // Rule: whole-batches-only.
-    if (entry.owed === 0 || entry.log !== record.log) return true;
-    const end = entry.seq + entry.owed;
+    if (entry.remaining === 0 || entry.log !== record.log) return true;
+    const end = entry.seq + entry.remaining;
     const head = this.#context.cached(record.sessionId);
     if (head?.record.log === record.log && head.seq >= end) return true;
     const { entries } = await this.#context.store.readRange(record.log, end, end, {}, call);
@@ -99,8 +99,8 @@ export class WindowReader {
     return page.window(false);
   }
 
-  /** The current index of the cursor's message in the list. Its stored place is tried first, then its id. */
-  async #placeOf(record: SessionRecord, pieces: readonly Piece[], cursor: MessageCursor, call?: Call): Promise<number> {
+  /** The index of the cursor's message in the list now. The place in the cursor is tried first, then the id. */
+  async #indexOf(record: SessionRecord, pieces: readonly Piece[], cursor: MessageCursor, call?: Call): Promise<number> {
     const before = pieces.findIndex((piece) => piece.ancestor === cursor.ancestor);
     const group = pieces.filter((piece) => piece.ancestor === cursor.ancestor);
     const start = totalLength(pieces.slice(0, Math.max(before, 0)));
@@ -120,8 +120,8 @@ export class WindowReader {
   async #follows(record: SessionRecord, piece: Piece, range: Range, last: number, call?: Call): Promise<boolean> {
     const next = piece.first + range.entries.length;
     if (next > last || !piece.isOpen) return next <= last;
-    const behind = await this.#context.store.readRange(piece.log, next, next, {}, call);
-    return (await this.#wholeBatches(record, behind, true, call)).length > 0;
+    const rest = await this.#context.store.readRange(piece.log, next, next, {}, call);
+    return (await this.#wholeBatches(record, rest, true, call)).length > 0;
   }
 
   /** Drops messages at the end whose batch was incomplete when they were read. */
@@ -133,13 +133,13 @@ export class WindowReader {
   ): Promise<readonly Entry[]> {
     const last = entries.at(-1);
     // Rule: whole-batches-only.
-    if (!last || last.owed === 0) return entries;
+    if (!last || last.remaining === 0) return entries;
     // Only a batch cut by the page limit can continue after it.
     if ((isFull || cut) && (await this.isWhole(record, last, call))) return entries;
     // The rest is not stored yet, or it was cut off and has been swept.
     await this.#context.checkCurrent(record, call);
     let end = entries.length;
-    while (end > 0 && (entries[end - 1] as Entry).owed > 0) end--;
+    while (end > 0 && (entries[end - 1] as Entry).remaining > 0) end--;
     return entries.slice(0, end);
   }
 }
@@ -148,7 +148,7 @@ export class WindowReader {
 class Page {
   readonly #limit: number;
   readonly #maxBytes: number;
-  readonly #shown: Shown[] = [];
+  readonly #items: WindowItem[] = [];
   #bytes = 0;
 
   constructor(limit: number, maxBytes: number) {
@@ -158,7 +158,7 @@ class Page {
 
   /** How many more messages fit by number. */
   get room(): number {
-    return this.#limit - this.#shown.length;
+    return this.#limit - this.#items.length;
   }
 
   get bytesLeft(): number {
@@ -168,17 +168,17 @@ class Page {
   /** Adds the entries that fit; returns false when not all of them do. */
   add(piece: Piece, entries: readonly Entry[]): boolean {
     for (const entry of entries) {
-      const message = shownIn(piece, entry);
+      const message = messageIn(piece, entry);
       const bytes = this.#bytes + embeddedSize(messageSize(message, message, entry.body.sizes));
-      if (this.room === 0 || (bytes > this.#maxBytes && this.#shown.length > 0)) return false;
+      if (this.room === 0 || (bytes > this.#maxBytes && this.#items.length > 0)) return false;
       this.#bytes = bytes;
-      this.#shown.push({ message, entry, piece });
+      this.#items.push({ message, entry, piece });
     }
     return true;
   }
 
   window(hasMore: boolean): Window {
-    return { shown: this.#shown, hasMore };
+    return { items: this.#items, hasMore };
   }
 }
 

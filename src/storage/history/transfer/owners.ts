@@ -4,7 +4,7 @@ import type { HistoryContext } from "../heads.js";
 import { ownerOf } from "../record-facts.js";
 import { unnamedBy } from "../segments.js";
 
-/** Holds on to the sessions from which a restored one takes ranges. */
+/** Raises the `forks` of the sessions whose ranges a restored session names. */
 export class Owners {
   readonly #context: HistoryContext;
   readonly #counts: ForkCounts;

@@ -9,6 +9,7 @@ import type {
   RestoreOutcome,
   WrittenRange,
 } from "../../../domain/session-image.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import { bytesOf, newRecord, tooLongChain } from "../edit/new-record.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, NextRecord, Origin, Segment } from "../log-store.js";
@@ -28,7 +29,7 @@ export class Restorer {
     this.#owners = new Owners(context);
   }
 
-  /** See StorageProvider.restoreSession. */
+  /** Implements {@link StorageProvider.restoreSession}. */
   async restore(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {
     if (await this.#context.store.readRecord(image.sessionId, call)) return { kind: "exists" };
     // Each attempt has a uid of its own, because a store may have blocked the uid of one that failed.
@@ -108,14 +109,14 @@ export class Restorer {
       const known = isShown && others.length > 0 ? await locate(this.#context, others, ids, call) : null;
       if (known && known.size > 0) throw twice([...known.keys()][0] ?? "", sessionId);
       const stored = await this.#context.store.append(place.log, seq, entries, call);
-      if (stored !== entries.length) throw await this.#refusal(entries, sessionId, call);
+      if (stored !== entries.length) throw await this.#errorOf(entries, sessionId, call);
       seq += entries.length;
     }
     if (seq !== place.last + 1) throw invalidArgument(`Session ${JSON.stringify(sessionId)} lacks messages`);
   }
 
-  /** Finds out why not all entries were stored, given that nobody else writes to these logs. */
-  async #refusal(entries: readonly Entry[], sessionId: string, call?: Call): Promise<DomainError> {
+  /** Finds out why not all entries were stored. Nobody else writes to these logs. */
+  async #errorOf(entries: readonly Entry[], sessionId: string, call?: Call): Promise<DomainError> {
     const ids = entries.map(({ id }) => id);
     const found = await this.#context.store.findById([entries[0]?.log ?? ""], ids, call);
     const other = found.find(({ id, seq }) => !entries.some((entry) => entry.id === id && entry.seq === seq));
@@ -175,7 +176,7 @@ export class Restorer {
 
 function toEntry(message: BackupMessage, log: string, seq: number, sessionId: string): Entry {
   const { id, role, timestampMicros, body, originSessionId } = message;
-  return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, owed: 0 };
+  return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, remaining: 0 };
 }
 
 function twice(messageId: string, sessionId: string): DomainError {

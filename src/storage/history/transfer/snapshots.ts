@@ -9,6 +9,7 @@ import type {
   SnapshotRange,
   StoredRange,
 } from "../../../domain/session-image.js";
+import type { StorageProvider } from "../../storage-provider.js";
 import { type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Origin, Segment, SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
@@ -26,7 +27,7 @@ export class Snapshots {
     this.#reader = reader;
   }
 
-  /** See StorageProvider.scanSessions. */
+  /** Implements {@link StorageProvider.scanSessions}. */
   async scan(after: string, limit: number, call?: Call): Promise<SessionKeys> {
     const records = await this.#context.store.scanRecords(after, limit, call);
     const living = records.filter((record) => !record.deleted && !this.#context.isExpired(record));
@@ -34,7 +35,7 @@ export class Snapshots {
     return { keys, ...(records.length === limit && { next: records.at(-1)?.uid }) };
   }
 
-  /** See StorageProvider.snapshotSession. */
+  /** Implements {@link StorageProvider.snapshotSession}. */
   async snapshot(sessionId: string, call?: Call): Promise<SessionSnapshot | null> {
     const head = await this.#context.load(sessionId, call);
     if (!head) return null;
@@ -59,14 +60,14 @@ export class Snapshots {
     };
   }
 
-  /** See StorageProvider.readStored. */
+  /** Implements {@link StorageProvider.readStored}. */
   async read(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly BackupMessage[]> {
     const { store, options } = this.#context;
     const { log, first, last } = range;
     const limits = { limit: options.chunk, maxBytes: options.limits.pageBytes };
     const { entries } = await store.readRange(log, first, last, limits, call);
     if (entries[0]?.seq !== first) throw this.#vanished(snapshot);
-    // Rule: late-reader-restarts. A slow writer may have written where something was swept.
+    // Rule: late-reader-restarts. The rows that were read may be those of a slow writer, which came after a sweep.
     if (this.#context.isOld(snapshot.atMs)) {
       const record = await store.readRecord(snapshot.sessionId, call);
       if (record?.uid !== snapshot.uid || !this.#isKept(record, range)) throw this.#vanished(snapshot);
@@ -75,8 +76,9 @@ export class Snapshots {
   }
 
   /**
-   * Whether no sweep can have removed anything of a range that the record named before. Of what it has dropped since, a
-   * sweep removes only what was marked ten minutes earlier.
+   * Whether no sweep can have removed anything of a range that an earlier state of the record named. That is so for
+   * what the record still names, and for what it has dropped if a sweep has not marked it yet, or has done so only
+   * lately: what is marked is removed ten minutes later.
    */
   #isKept(record: SessionRecord, range: Segment): boolean {
     const unswept = record.dropped.filter(

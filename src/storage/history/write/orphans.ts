@@ -4,9 +4,9 @@ import type { Segment } from "../log-store.js";
 import { namesLog } from "../record-facts.js";
 
 /**
- * Called after a slow write: deletes what was written when no record has this uid any more, because no sweep would ever
- * find it. `besideOpen`: the range that was written to a log beside the open one. It is also deleted when the record no
- * longer names that log, because the sweep may already have cleared the log away.
+ * Must be called after a write. If the write was slow and no record has this uid any more, deletes what was written,
+ * because no sweep would ever find it. `besideOpen`: the range that was written to a log beside the open one. It is
+ * also deleted when the record no longer names that log, because the sweep may already have cleared the log away.
  */
 export async function clearIfOrphaned(
   context: HistoryContext,

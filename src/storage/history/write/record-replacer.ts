@@ -15,7 +15,8 @@ export class RecordReplacer {
 
   /**
    * Replaces the record if it still has the revision that was read; null when it does not. Notes as dropped what the
-   * new record no longer names. A session without forks that names only its own logs lets go of its sources.
+   * new record no longer names. A session without forks that names only its own logs stops counting as a fork of its
+   * sources.
    */
   async replace(record: SessionRecord, next: NextRecord, call?: Call): Promise<SessionRecord | null> {
     const { options, store } = this.#context;

@@ -85,7 +85,7 @@ export class RecordWriter {
       updateTimeMicros: change.kept === null ? record.updateTimeMicros : this.#updateTime(record),
       ...change.fields,
     };
-    return this.#putInPlace(record, next, atMs, call);
+    return this.#replaceAndRemember(record, next, atMs, call);
   }
 
   /** Seals the open log and makes the record a tombstone. Resolves to false when somebody else was first. */
@@ -119,8 +119,8 @@ export class RecordWriter {
       this.#context.forget(record.sessionId);
       return null;
     }
-    // Noted so that, if somebody changes only the title before the record is replaced, the next try does not wait for
-    // this seal as for another editor's.
+    // Somebody may change the title before the record is replaced. The next attempt then knows this seal as our own,
+    // and does not wait for its sealer.
     this.#ownSeals.note(record);
     const atMs = this.#context.knownMs();
     const next: NextRecord = {
@@ -134,10 +134,10 @@ export class RecordWriter {
       rollovers: rolloversAfter(record, this.#context),
       updateTimeMicros: head.seq > 0 ? this.#updateTime(record) : record.updateTimeMicros,
     };
-    return this.#putInPlace(record, next, atMs, call);
+    return this.#replaceAndRemember(record, next, atMs, call);
   }
 
-  async #putInPlace(record: SessionRecord, next: NextRecord, atMs: number, call?: Call): Promise<Head | null> {
+  async #replaceAndRemember(record: SessionRecord, next: NextRecord, atMs: number, call?: Call): Promise<Head | null> {
     const stored = await this.#replacer.replace(record, next, call);
     if (!stored) return null;
     this.#ownSeals.forget(record);
@@ -149,11 +149,11 @@ export class RecordWriter {
     const { record } = head;
     this.#context.forget(record.sessionId);
     // Rule: seal-before-edit.
-    const end = await this.#context.store.seal(record.log, head.state === "owed" ? undefined : head.seq, call);
+    const end = await this.#context.store.seal(record.log, head.state === "unfinished" ? undefined : head.seq, call);
     if (head.state !== "sealed" && end !== "unnamed") this.#ownSeals.note(record);
     await clearIfOrphaned(this.#context, head.atMs, record.uid, call);
-    // Rule: plan-on-sealed. If more messages came before the seal, the next try plans on them, and nothing can follow
-    // any more.
+    // Rule: plan-on-sealed. If further messages came before the seal, the next attempt plans on them, and none can come
+    // after it.
     return end === head.seq;
   }
 

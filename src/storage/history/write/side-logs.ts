@@ -11,12 +11,15 @@ import { nextOf, type RecordReplacer } from "./record-replacer.js";
 import type { HistoryChange, RecordWriter } from "./record-writer.js";
 
 /**
- * How many side logs a record names at most. A further name takes the place of the oldest, whose writer has died or
- * starts over, so that names that dead writers have left cannot make a record large.
+ * How many side logs a record names at most, so that the names that dead writers have left cannot make it large. A
+ * further name replaces the oldest one. Its writer starts over, if it is not dead.
  */
 const MAX_NAMED_LOGS = 32;
 
-/** The pauses between looks at earlier writers, and how long one of them may write nothing until it counts as dead. */
+/**
+ * The pauses between looks at an earlier writer's log, and how long it may stay as it is until the writer counts as
+ * dead.
+ */
 const FIRST_WAIT_MS = 4;
 const MAX_WAIT_MS = 64;
 const DEAD_AFTER_MS = 2000;
@@ -24,7 +27,7 @@ const DEAD_AFTER_MS = 2000;
 /** A message that has no place in a log yet. */
 export type Unplaced = Omit<Entry, "log" | "seq">;
 
-/** A fresh log that only its maker writes to, and the record as it was when it got the log's name. */
+/** A fresh log that only its maker writes to, and the record as it was when it began to name the log. */
 export interface SideLog {
   readonly log: string;
   readonly record: SessionRecord;
@@ -59,9 +62,9 @@ export class SideLogs {
 
   /**
    * Makes the session's record name a fresh log, and lets `write` fill it and commit an edit. An erasure removes the
-   * name, so messages that are read after this log has it and before they are erased cannot become visible. When
-   * `write` fails or resolves to null, the name is removed again. If this process dies before that, a sweep removes it.
-   * Null: `write` gave up, or the session is gone.
+   * name, so what `write` has read before the erasure cannot become visible after it. When `write` fails or resolves to
+   * null, the name is removed again. If this process dies before that, a sweep removes it. Null: `write` gave up, or
+   * the session was deleted.
    */
   async using<T>(
     record: SessionRecord,
@@ -71,8 +74,8 @@ export class SideLogs {
     const side = await this.#name(record, call);
     if (!side) return null;
     const written = await write(side).catch(async (error: unknown) => {
-      // When the store has failed, a sweep removes the name. After the end of the call, the name is removed in the
-      // background: copies of whole histories would wait for each name that is left.
+      // When the store has failed, the name is left to the sweep. Otherwise it is removed even after the end of the
+      // call, in the background, because copies of whole histories wait for every earlier name.
       const hasStoreFailed = error instanceof DomainError && error.code === "unavailable";
       if (!hasStoreFailed) await untilCallEnd(this.#unname(side), call).catch(() => {});
       throw error;
@@ -108,11 +111,11 @@ export class SideLogs {
   }
 
   /**
-   * Waits until nobody who got a name before this writer is still at work; somebody whose log does not grow for a while
-   * has died. Two copies of a whole history undo each other, so they take turns. Resolves to the head then; null when
-   * the log has lost its name.
+   * Waits until all side logs that were named before this one are finished or given up. Only one of two copies of a
+   * whole history can be used, so the later one waits for the earlier one. A writer whose log does not grow for a while
+   * counts as dead. Resolves to the head then; null when the record does not name this log any more.
    */
-  async turn({ record, log }: SideLog, call?: Call): Promise<Head | null> {
+  async waitForEarlier({ record, log }: SideLog, call?: Call): Promise<Head | null> {
     const { options, store } = this.#context;
     const dead = new Set<string>();
     let seen = "";
@@ -140,7 +143,7 @@ export class SideLogs {
     for (let i = 0; i < messages.length; i += chunk) {
       const entries = messages
         .slice(i, i + chunk)
-        .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, owed: 0 }));
+        .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, remaining: 0 }));
       const stored = await this.#context.store.append(log, base + i + 1, entries, call);
       const range = { log, first: base + i + 1, last: base + i + (typeof stored === "number" ? stored : 0) };
       await clearIfOrphaned(this.#context, head.atMs, uid, call, range);
@@ -163,7 +166,10 @@ export class SideLogs {
     });
   }
 
-  /** Changes the names of a record, whatever others change meanwhile. Null: it is gone, or needs no change. */
+  /**
+   * Changes the names of a record, whatever others change meanwhile. Null: the session was deleted, or its record needs
+   * no change.
+   */
   #change(
     seen: SessionRecord,
     call: Call | undefined,

@@ -44,7 +44,7 @@ describe("message documents", () => {
     const plain = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1));
     expect(plain).not.toHaveProperty("origin");
     expect(plain).not.toHaveProperty("owed");
-    const merged = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1, { originSessionId: "other", owed: 2 }));
+    const merged = toDocument(new ObjectId(), "u.1", 1, entry("u.1", 1, { originSessionId: "other", remaining: 2 }));
     expect(merged).toMatchObject({ origin: "other", owed: 2 });
   });
 });

@@ -21,7 +21,7 @@ const entry: Entry = {
   body: MessageBody.of({ parts, metadata: { ключ: [1.5, null, "é"] } }),
   sessionId: "sitzung-é",
   originSessionId: "sitzung-é",
-  owed: 0,
+  remaining: 0,
 };
 
 const entries: [string, Entry][] = [
@@ -37,7 +37,7 @@ const entries: [string, Entry][] = [
   ],
   [
     "a message of an unfinished batch, with the largest timestamp",
-    { ...entry, owed: 3, timestampMicros: Number.MAX_SAFE_INTEGER },
+    { ...entry, remaining: 3, timestampMicros: Number.MAX_SAFE_INTEGER },
   ],
 ];
 

@@ -28,9 +28,8 @@ class Watching(Calls):
         nothing is missed or repeated. `event.WhichOneof("event")` names the kind of an event. With `heartbeats`, an
         event comes at least every 15 seconds.
 
-        With neither, only the number of messages is known until the first event or, after 15 seconds, the first
-        heartbeat. If the connection breaks before, and messages are removed before it is back, what was appended in
-        between can be missed.
+        With neither, it can miss messages in one case: the connection breaks before the first event or heartbeat, which
+        comes within 15 seconds, and messages are removed before it has reconnected.
 
         Raises the error at the end: `NOT_FOUND` when the session is deleted, or the last error when the server could
         not be reached for `retry_for` seconds. When a key expires that a function has returned, the function is asked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
-from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
+from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
 from session_pool.adapters.fitted import MOST_BYTES, cut_texts, mark_cut, without_cut_files
 from session_pool.adapters.storable import from_storable, json_text, to_storable, well_formed
 from session_pool.messages import new_id, text_of
@@ -58,9 +58,9 @@ def to_entries(messages: Sequence[MessageWithParts]) -> list[SessionStoreEntry]:
     message that another client has appended becomes an entry with its text.
     """
     read = [_read(message) for message in messages]
-    turns = [_turn(entry, message) for entry, message in zip(read, messages)]
-    ids = pair_erased(turns)
-    callers = {id: entry for entry, turn in zip(read, turns) if entry is not None for id in turn.calls}
+    all_paired = [_paired(entry, message) for entry, message in zip(read, messages)]
+    ids = pair_erased(all_paired)
+    callers = {id: entry for entry, paired in zip(read, all_paired) if entry is not None for id in paired.calls}
     entries: list[dict[str, Any]] = []
     last: dict[str, Any] = {}
     for at, (message, entry) in enumerate(zip(messages, read)):
@@ -145,15 +145,15 @@ def _read(message: MessageWithParts) -> Any:
     return None
 
 
-def _turn(entry: dict[str, Any] | None, message: MessageWithParts) -> Turn:
+def _paired(entry: dict[str, Any] | None, message: MessageWithParts) -> PairedMessage:
     if entry is None:
         role = message.info.role if is_erased(message) else ""
-        return Turn(erased="call" if role == "assistant" else "result" if role == "user" else "")
+        return PairedMessage(erased="call" if role == "assistant" else "result" if role == "user" else "")
     blocks = _blocks(entry)
     calls = [block["id"] for block in blocks if block.get("type") == "tool_use" and isinstance(block.get("id"), str)]
     answered = [block.get("tool_use_id") for block in blocks if block.get("type") == "tool_result"]
     results = [id for id in answered if isinstance(id, str)]
-    return Turn(calls=calls, results=results, is_question=entry.get("type") == "user" and not results)
+    return PairedMessage(calls=calls, results=results, is_question=entry.get("type") == "user" and not results)
 
 
 def _instead(

@@ -14,7 +14,7 @@ ERASED = "[erased]"
 _MANY = 1_000_000
 
 
-class Turn(NamedTuple):
+class PairedMessage(NamedTuple):
     """What matters of a message for keeping calls and results together."""
 
     calls: Iterable[str] = ()
@@ -24,7 +24,7 @@ class Turn(NamedTuple):
     erased: Literal["", "call", "result"] = ""
     """What an erased message can have been."""
     is_question: bool = False
-    """Whether the user spoke here. No call before has its result after."""
+    """Whether the user spoke here. A call and its result are never on different sides of such a message."""
 
 
 def is_erased(message: MessageWithParts) -> bool:
@@ -33,23 +33,23 @@ def is_erased(message: MessageWithParts) -> bool:
 
 
 def pair_erased(
-    turns: Sequence[Turn], *, calls: int = _MANY, results: int = _MANY, both: bool = False
+    messages: Sequence[PairedMessage], *, calls: int = _MANY, results: int = _MANY, both: bool = False
 ) -> list[list[str]]:
-    """Returns for each turn the ids that it needs if it was erased, so that each result has its call.
+    """Returns for each message the ids that it needs if it was erased, so that each result has its call.
 
     An erased `call` gets the ids of the results after it that have no call, and an erased `result` those of the calls
     before it that have no result. A message can hold at most `calls` calls or `results` results. With `both`, an erased
     result without a call gets an erased call, by an id that is made here.
     """
-    ids: list[list[str]] = [[] for _ in turns]
+    ids: list[list[str]] = [[] for _ in messages]
     most = {"call": calls, "result": results}
     # Where an erased call or result can be, and has not as many ids as it can hold.
-    free = {kind: [at for at, turn in enumerate(turns) if turn.erased == kind] for kind in most}
+    free = {kind: [at for at, paired in enumerate(messages) if paired.erased == kind] for kind in most}
     if not any(free.values()):
         return ids
-    questions = [0, *(at for at, turn in enumerate(turns) if turn.is_question), len(turns)]
-    called = {id for turn in turns for id in turn.calls}
-    answered = {id for turn in turns for id in turn.results}
+    questions = [0, *(at for at, paired in enumerate(messages) if paired.is_question), len(messages)]
+    called = {id for paired in messages for id in paired.calls}
+    answered = {id for paired in messages for id in paired.results}
 
     def between(kind: str, first: int, last: int) -> list[int]:
         return free[kind][bisect_left(free[kind], first) : bisect_left(free[kind], last)]
@@ -59,13 +59,13 @@ def pair_erased(
         if len(ids[place]) == most[kind]:
             free[kind].remove(place)
 
-    for at, turn in enumerate(turns):
+    for at, paired in enumerate(messages):
         question, next_question = _around(questions, at)
-        for id in turn.calls:
+        for id in paired.calls:
             # Each call has a result of its own, as far as there are enough.
             if id not in answered and (places := between("result", at, next_question)):
                 give(id, "result", min(places, key=lambda place: len(ids[place])))
-        for id in turn.results:
+        for id in paired.results:
             # Models take results only right after the message that called.
             if id not in called and (places := between("call", question, at)):
                 give(id, "call", places[-1])
@@ -77,6 +77,6 @@ def pair_erased(
 
 
 def _around(questions: Sequence[int], at: int) -> tuple[int, int]:
-    """Returns where the question before a turn is, and the next one."""
+    """Returns where the question before a message is, and the next one."""
     after = bisect_right(questions, at, hi=len(questions) - 1)
     return questions[after - 1], questions[after]

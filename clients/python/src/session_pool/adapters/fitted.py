@@ -21,7 +21,7 @@ MOST_BYTES = 3 * 1024 * 1024 - 16 * 1024
 MOST_METADATA_BYTES = 60 * 1024
 # Below the 100,000 values of a call.
 MOST_VALUES = 90_000
-# Shorter texts are left as they are, and shorter ones are not left of what is cut.
+# Texts of at most this size are not cut, and at least half of it stays of a text that is cut.
 _SHORT_BYTES = 512
 # Values that are worth a JSON text of their own.
 _MANY_VALUES = 100

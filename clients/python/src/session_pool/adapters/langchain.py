@@ -20,7 +20,7 @@ from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Pa
 
 from session_pool import SessionPoolClient
 from session_pool.adapters.batches import batches
-from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
+from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
 from session_pool.adapters.fitted import fitted, without_cut_files
 from session_pool.adapters.storable import from_storable, to_storable, well_formed
 from session_pool.messages import new_id, text_of
@@ -109,26 +109,27 @@ def to_langchain(message: MessageWithParts) -> BaseMessage:
 def _to_history(stored: Sequence[MessageWithParts]) -> list[BaseMessage]:
     """Converts all messages. An erased one has the calls or the result that others need, so that models take it."""
     messages = [_of_role(one.info.role, ERASED) if is_erased(one) else to_langchain(one) for one in stored]
-    turns = [_turn(message, is_erased(one)) for message, one in zip(messages, stored)]
-    ids = pair_erased(turns, results=1, both=True)
+    all_paired = [_paired(message, is_erased(one)) for message, one in zip(messages, stored)]
+    ids = pair_erased(all_paired, results=1, both=True)
     return [
-        _with_calls(message, turn, own) if turn.erased else message for message, turn, own in zip(messages, turns, ids)
+        _with_calls(message, paired, own) if paired.erased else message
+        for message, paired, own in zip(messages, all_paired, ids)
     ]
 
 
-def _turn(message: BaseMessage, was_erased: bool) -> Turn:
+def _paired(message: BaseMessage, was_erased: bool) -> PairedMessage:
     if was_erased and isinstance(message, ChatMessage) and message.role == "tool":
-        return Turn(erased="result")
+        return PairedMessage(erased="result")
     if isinstance(message, AIMessage):
         calls = [call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
-        return Turn(calls=[id for id in calls if id], erased="call" if was_erased else "")
+        return PairedMessage(calls=[id for id in calls if id], erased="call" if was_erased else "")
     if isinstance(message, ToolMessage):
-        return Turn(results=[message.tool_call_id])
-    return Turn(is_question=isinstance(message, HumanMessage))
+        return PairedMessage(results=[message.tool_call_id])
+    return PairedMessage(is_question=isinstance(message, HumanMessage))
 
 
-def _with_calls(message: BaseMessage, turn: Turn, ids: list[str]) -> BaseMessage:
-    if turn.erased == "call":
+def _with_calls(message: BaseMessage, paired: PairedMessage, ids: list[str]) -> BaseMessage:
+    if paired.erased == "call":
         return AIMessage(ERASED, tool_calls=[{"name": "erased", "args": {}, "id": id} for id in ids])
     return ToolMessage(ERASED, tool_call_id=ids[0]) if ids else AIMessage(ERASED)
 

@@ -11,7 +11,7 @@ from typing import Any
 from agents.items import TResponseInputItem
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
-from session_pool.adapters.erased import ERASED, Turn, is_erased, pair_erased
+from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
 from session_pool.adapters.fitted import MOST_METADATA_BYTES, fitted, without_cut_files
 from session_pool.adapters.storable import STRUCT_LEVELS, from_storable, json_text, to_storable
 from session_pool.messages import new_id, text_of
@@ -68,12 +68,12 @@ def to_items(messages: Sequence[MessageWithParts]) -> list[TResponseInputItem]:
     becomes a call or a result if one is missing, else a text.
     """
     items: list[Any] = [None if is_erased(message) else _to_item(message) for message in messages]
-    turns = [_turn(item, message) for item, message in zip(items, messages)]
-    ids = pair_erased(turns, calls=1, results=1, both=True)
+    all_paired = [_paired(item, message) for item, message in zip(items, messages)]
+    ids = pair_erased(all_paired, calls=1, results=1, both=True)
     kinds = {_call_id(item): kind for item in items if (kind := _kind(item))}
     for at, message in enumerate(messages):
         if is_erased(message):
-            items[at] = _instead(message, turns[at], ids[at], kinds)
+            items[at] = _instead(message, all_paired[at], ids[at], kinds)
     return items
 
 
@@ -184,16 +184,16 @@ def _usual(role: str) -> dict[str, Any]:
     return {"type": "output_text", "annotations": [], "logprobs": []} if role == "assistant" else {"type": "input_text"}
 
 
-def _turn(item: Any, message: MessageWithParts) -> Turn:
+def _paired(item: Any, message: MessageWithParts) -> PairedMessage:
     if is_erased(message):
         role = message.info.role
-        return Turn(
+        return PairedMessage(
             erased="call" if role == "assistant" else "result" if role == "tool" else "", is_question=role == "user"
         )
     id, kind = _call_id(item), _kind(item)
     if id and kind:
-        return Turn(calls=[id]) if item["type"] == kind else Turn(results=[id])
-    return Turn(is_question=isinstance(item, Mapping) and item.get("role") == "user")
+        return PairedMessage(calls=[id]) if item["type"] == kind else PairedMessage(results=[id])
+    return PairedMessage(is_question=isinstance(item, Mapping) and item.get("role") == "user")
 
 
 def _kind(item: Any) -> str:
@@ -208,12 +208,12 @@ def _call_id(item: Any) -> str:
     return id if isinstance(id, str) else ""
 
 
-def _instead(message: MessageWithParts, turn: Turn, ids: list[str], kinds: Mapping[str, str]) -> Any:
+def _instead(message: MessageWithParts, paired: PairedMessage, ids: list[str], kinds: Mapping[str, str]) -> Any:
     role = message.info.role
     if not ids:
         return {"role": role if role in _ROLES else "assistant", "content": ERASED}
     kind = kinds.get(ids[0], "function_call")
     call, result = _ERASED_CALLS[kind]
-    if turn.erased == "call":
+    if paired.erased == "call":
         return {"type": kind, "call_id": ids[0], **call}
     return {"type": f"{kind}_output", "call_id": ids[0], **result}

@@ -3,7 +3,7 @@ import { ERASED_BODY } from "../../../../../src/domain/erasure.js";
 import { MessageBody } from "../../../../../src/domain/message-body.js";
 import type { Job, MessageWithId } from "../../../../../src/storage/history/append/append-job.js";
 import {
-  answerPlaced,
+  answerInserted,
   endAfter,
   idsToLookUp,
   type Known,
@@ -80,7 +80,7 @@ describe("idsToLookUp", () => {
 describe("planAppend", () => {
   it("writes at the end, with the current time or the last timestamp, whichever is later", () => {
     const plan = planAppend(headOf(3, 30), NONE, jobOf([{ id: "a" }], 3), NOW);
-    const entries = [expect.objectContaining({ log: "u.1", seq: 4, id: "a", timestampMicros: NOW, owed: 0 })];
+    const entries = [expect.objectContaining({ log: "u.1", seq: 4, id: "a", timestampMicros: NOW, remaining: 0 })];
     expect(plan).toEqual({ kind: "write", entries, result: { messageIds: ["a"], position: 3 } });
     const ahead = planAppend(headOf(3, 2 * NOW), NONE, jobOf([{ id: "a" }]), NOW);
     expect(ahead).toMatchObject({ entries: [{ timestampMicros: 2 * NOW }] });
@@ -88,7 +88,7 @@ describe("planAppend", () => {
 
   it("records for each message how many of its batch follow", () => {
     const plan = planAppend(headOf(0, null), NONE, jobOf([{ id: "a" }, { id: "b" }]), NOW);
-    expect(plan).toMatchObject({ kind: "write", entries: [{ owed: 1 }, { owed: 0 }] });
+    expect(plan).toMatchObject({ kind: "write", entries: [{ remaining: 1 }, { remaining: 0 }] });
   });
 
   it("answers a retry with the place of the first call, whatever position is expected", () => {
@@ -113,7 +113,7 @@ describe("planAppend", () => {
 
   it("recognises messages that are older than the last one or than the one before them in the batch", () => {
     const older = planAppend(headOf(3, 30), NONE, jobOf([{ id: "a", timestampMicros: 29 }]), NOW);
-    expect(older).toMatchObject({ kind: "older", fresh: [{ id: "a" }], places: new Map() });
+    expect(older).toMatchObject({ kind: "older", fresh: [{ id: "a" }], positions: new Map() });
     const unsorted = [
       { id: "a", timestampMicros: 50 },
       { id: "b", timestampMicros: 40 },
@@ -143,8 +143,8 @@ describe("planAppend in a session with drafts", () => {
   const ended = { log: "u.f", messageId: "f", end: "finished" } as const;
   const head = headOf(3, 30, [], [open, other, ended]);
   const fromDraft = (id: string, log: string): Job => {
-    const [spare] = jobOf([{ id: "spare", isMade: true }]).given;
-    return { ...jobOf([{ id }]), draft: { log, spare: spare as MessageWithId } };
+    const [renamed] = jobOf([{ id: "renamed", isMade: true }]).given;
+    return { ...jobOf([{ id }]), draft: { log, renamed: renamed as MessageWithId } };
   };
 
   it("refuses a message with the id of an open draft, and no other", () => {
@@ -173,34 +173,34 @@ describe("planAppend in a session with drafts", () => {
   });
 });
 
-describe("answerPlaced", () => {
+describe("answerInserted", () => {
   const plan = (messageIds: readonly string[], known: Readonly<Record<string, number>> = {}): OlderPlan => ({
     ...{ kind: "older", messageIds, fresh: [] },
-    places: new Map(Object.entries(known)),
+    positions: new Map(Object.entries(known)),
   });
   const unplaced = (...ids: string[]) => ids.map((id) => ({ id })) as unknown as readonly Unplaced[];
 
   it("moves the position of a known message by the messages that are placed before it", () => {
     const batch = jobOf([{ id: "a" }, { id: "b" }]);
     const known = plan(["a", "b"], { a: 2 });
-    expect(answerPlaced(batch, known, unplaced("b"), [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
-    expect(answerPlaced(batch, known, unplaced("b"), [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
+    expect(answerInserted(batch, known, unplaced("b"), [1])).toEqual({ messageIds: ["a", "b"], position: 3 });
+    expect(answerInserted(batch, known, unplaced("b"), [3])).toEqual({ messageIds: ["a", "b"], position: 2 });
     // The first one moves the known message to position 3, where the second one is then placed before it.
-    expect(answerPlaced(batch, known, unplaced("b", "c"), [1, 3])).toMatchObject({ position: 4 });
+    expect(answerInserted(batch, known, unplaced("b", "c"), [1, 3])).toMatchObject({ position: 4 });
   });
 
   it("refuses a position other than the expected one", () => {
-    expect(answerPlaced(jobOf([{ id: "b" }], 1), plan(["b"]), unplaced("b"), [1])).toMatchObject({ position: 1 });
-    expect(() => answerPlaced(jobOf([{ id: "b" }], 2), plan(["b"]), unplaced("b"), [1])).toThrow(Refusal);
+    expect(answerInserted(jobOf([{ id: "b" }], 1), plan(["b"]), unplaced("b"), [1])).toMatchObject({ position: 1 });
+    expect(() => answerInserted(jobOf([{ id: "b" }], 2), plan(["b"]), unplaced("b"), [1])).toThrow(Refusal);
   });
 
   it("compares the place of each message, known or not", () => {
     const ids = ["a", "b"];
     const batch = jobOf([{ id: "a" }, { id: "b" }], 2);
-    expect(answerPlaced(batch, plan(ids, { a: 2 }), unplaced("b"), [3])).toMatchObject({ position: 2 });
-    expect(answerPlaced(batch, plan(ids, { b: 2 }), unplaced("a"), [2])).toMatchObject({ position: 2 });
-    expect(() => answerPlaced(batch, plan(ids, { a: 2 }), unplaced("b"), [1])).toThrow(Refusal);
-    expect(() => answerPlaced(batch, plan(ids, { b: 3 }), unplaced("a"), [2])).toThrow(Refusal);
+    expect(answerInserted(batch, plan(ids, { a: 2 }), unplaced("b"), [3])).toMatchObject({ position: 2 });
+    expect(answerInserted(batch, plan(ids, { b: 2 }), unplaced("a"), [2])).toMatchObject({ position: 2 });
+    expect(() => answerInserted(batch, plan(ids, { a: 2 }), unplaced("b"), [1])).toThrow(Refusal);
+    expect(() => answerInserted(batch, plan(ids, { b: 3 }), unplaced("a"), [2])).toThrow(Refusal);
   });
 });
 

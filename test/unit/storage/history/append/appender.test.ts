@@ -8,9 +8,9 @@ import { MemoryLogDatabase } from "../../../../../src/storage/memory/memory-log-
 it("the message of a draft is not considered as appended when its session is gone", async () => {
   const context = new HistoryContext(new MemoryLogDatabase().namespace("test"), {});
   const appender = new Appender({ context } as unknown as AppendTurnParts);
-  const [own, spare] = ["d", "u.d"].map((id) => ({ id, role: "assistant", parts: [] }));
-  if (!own || !spare) throw new Error("no messages");
+  const [own, renamed] = ["d", "u.d"].map((id) => ({ id, role: "assistant", parts: [] }));
+  if (!own || !renamed) throw new Error("no messages");
   const draft = { log: "u.d", finishMicros: 1 };
-  const appended = appender.appendDraft({ sessionId: "gone" } as SessionRecord, { own, spare }, draft);
+  const appended = appender.appendDraft({ sessionId: "gone" } as SessionRecord, { own, renamed }, draft);
   await expect(appended).rejects.toMatchObject({ code: "not_found" });
 });

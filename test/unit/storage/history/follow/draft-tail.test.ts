@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DraftStep } from "../../../../../src/storage/history/drafts/draft-entry.js";
 import { toEntry } from "../../../../../src/storage/history/drafts/draft-entry.js";
-import { type DraftNews, DraftTail } from "../../../../../src/storage/history/follow/draft-tail.js";
+import { type DraftEvent, DraftTail } from "../../../../../src/storage/history/follow/draft-tail.js";
 import type { Head, HistoryContext } from "../../../../../src/storage/history/heads.js";
 import type { DraftRef, Entry, RangeOptions, SessionRecord } from "../../../../../src/storage/history/log-store.js";
 
@@ -18,7 +18,7 @@ let rows: Map<string, Entry[]>;
 let asked: (RangeOptions | undefined)[];
 /** The number of entries that fit into the answer to a read. */
 let most: number;
-let news: DraftNews[];
+let news: DraftEvent[];
 let tail: DraftTail;
 
 beforeEach(() => {

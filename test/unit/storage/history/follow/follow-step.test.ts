@@ -10,7 +10,7 @@ function step(revision: number, edits: readonly EditMark[], end = 20): FollowSte
 }
 
 const edit = (revision: number, kept: number, single?: SingleEdit): EditMark => ({ revision, kept, single });
-const stands = { kind: "stands", position: 10 };
+const stands = { kind: "unchanged", position: 10 };
 const truncated = (position: number) => ({ kind: "truncated", position });
 const UPDATED = { kind: "updated" } as const;
 const DELETED = { kind: "deleted", messageId: "m" } as const;

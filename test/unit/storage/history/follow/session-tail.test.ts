@@ -110,7 +110,7 @@ describe("a tail", () => {
       { kind: "appended", message: { id: "m1", parts: [] }, at: at(2) },
       { kind: "appended", message: { id: "m2", parts: [] }, at: at(3) },
     ]);
-    expect(tail.place()).toMatchObject({ head: { count: 3 }, at: at(3) });
+    expect(tail.reached()).toMatchObject({ head: { count: 3 }, at: at(3) });
   });
 
   it("reports how many messages an edit has kept", async () => {
@@ -154,10 +154,10 @@ describe("a tail", () => {
     count = 2;
     tail.wakeIf("u2");
     await settle();
-    expect(tail.place().at.position).toBe(1);
+    expect(tail.reached().at.position).toBe(1);
     tail.wakeIf("u1");
     await settle();
-    expect(tail.place().at.position).toBe(2);
+    expect(tail.reached().at.position).toBe(2);
     expect(await queue.next(1)).toMatchObject({ kind: "appended" });
     expect(pauses.map(({ ms }) => ms)).toEqual([5000]);
   });
@@ -241,7 +241,7 @@ describe("a tail", () => {
   });
 
   it("has no place before its first read", () => {
-    expect(() => tail.place()).toThrow(notFound("Session", "s"));
+    expect(() => tail.reached()).toThrow(notFound("Session", "s"));
   });
 });
 
@@ -266,7 +266,7 @@ describe("a tail that is woken", () => {
     tail.wake();
     goOn();
     await settle();
-    expect([tail.place().at.position, looks, pauses.length]).toEqual([2, 3, 1]);
+    expect([tail.reached().at.position, looks, pauses.length]).toEqual([2, 3, 1]);
   });
 
   it("for an unknown draft while it reads the session, reads it once more before it sleeps", async () => {

@@ -18,14 +18,14 @@ beforeEach(async () => {
   await store.append("u.1", 1, entries("u.1", 1, 1));
   beforeRead = async () => {};
   const readRange = store.readRange.bind(store);
-  // The store in memory does not keep `owed`, because it stores all of a batch or nothing.
+  // The store in memory does not keep `remaining`, because it stores all of a batch or nothing.
   store.readRange = async (...args) => {
     const before = beforeRead;
     beforeRead = async () => {};
     await before();
     const range = await readRange(...args);
-    const owedAt = (seq: number) => BATCH.find((entry) => entry.seq === seq)?.owed ?? 0;
-    return { ...range, entries: range.entries.map((entry) => ({ ...entry, owed: owedAt(entry.seq) })) };
+    const remainingAt = (seq: number) => BATCH.find((entry) => entry.seq === seq)?.remaining ?? 0;
+    return { ...range, entries: range.entries.map((entry) => ({ ...entry, remaining: remainingAt(entry.seq) })) };
   };
 });
 

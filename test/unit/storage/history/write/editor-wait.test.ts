@@ -115,7 +115,7 @@ describe("a process that finds a batch that is not complete yet", () => {
     writer.gates.close("insert", ([, , id]) => id === "y");
     appended = writer.say("a", "x", "y");
     await settled();
-    expect(((await world.process().context.load("a")) as Head).state).toBe("owed");
+    expect(((await world.process().context.load("a")) as Head).state).toBe("unfinished");
   });
 
   it("stops waiting once the batch is complete", async () => {

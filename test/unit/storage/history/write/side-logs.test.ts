@@ -30,7 +30,7 @@ const retitle = (title: string) => world.process().updateSession("a", { title })
 
 function message(id: string): Unplaced {
   const body = MessageBody.of({ parts: [] });
-  return { id, timestampMicros: 20, role: "user", body, sessionId: "a", originSessionId: "a", owed: 0 };
+  return { id, timestampMicros: 20, role: "user", body, sessionId: "a", originSessionId: "a", remaining: 0 };
 }
 
 /** Puts what a side log holds before everything else. Notes in `planned` how often this was planned. */

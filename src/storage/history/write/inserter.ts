@@ -18,8 +18,8 @@ import type { SideLog, SideLogs, Unplaced } from "./side-logs.js";
 /** Receives the positions that the messages will have, and returns the answer to the caller. May refuse by throwing. */
 export type Answer<T> = (positions: readonly number[]) => T;
 
-/** What is placed, and what its caller wants. */
-export interface Placing<T> {
+/** The messages that are inserted, and what their caller wants to learn. */
+export interface Insertion<T> {
   /** Sorted by timestamp. */
   readonly messages: readonly Unplaced[];
   /** Whether the edit is an append to callers, so that the revision that they see does not change. */
@@ -31,20 +31,22 @@ export interface Placing<T> {
   readonly answerOn: (now: Head) => Promise<Answer<T> | null>;
 }
 
-/** A list of messages, and for each message to be placed the number of messages of the list before it. */
+/** A list of messages, and for each message that is inserted the number of messages of the list before it. */
 interface Cuts {
   readonly visible: readonly Segment[];
   readonly cuts: readonly number[];
 }
 
-/** A history of at most so many messages for each that is placed is read as a whole, which is faster than to search. */
+/**
+ * A history with at most this many messages for each inserted one is read as a whole, which is faster than a search.
+ */
 const MAX_READ = 8;
 
-/** The log of messages that have no place yet, in lists of segments: the i-th message is its entry i + 1. */
+/** Stands for the log of the inserted messages before they are written: the i-th message is its entry i + 1. */
 const UNPLACED = "";
 
 /** Puts messages that are not the newest where their timestamps belong, and merges segments when there are too many. */
-export class Placer {
+export class Inserter {
   readonly #context: HistoryContext;
   readonly #sideLogs: SideLogs;
 
@@ -54,35 +56,38 @@ export class Placer {
   }
 
   /**
-   * Puts messages into the history of a head, each after all visible ones with the same or an earlier timestamp. Null:
-   * the session has changed in a way that the caller must know; load the head and call again.
+   * Inserts messages into the history of a head, each after all visible ones with the same or an earlier timestamp.
+   * Null when the session has changed so that other messages would be inserted: then load the head and call again.
    */
-  async place<T>(head: Head, placing: Placing<T>, call?: Call): Promise<{ readonly answer: T } | null> {
-    const cuts = await this.#cuts(head, placing.messages, null, call);
-    // A refusal comes before anything is written.
-    if (cuts !== null) placing.answer(positionsOf(cuts));
-    return this.#sideLogs.using(head.record, call, (side) => this.#placeIn(side, head, placing, cuts, call));
+  async insert<T>(head: Head, insertion: Insertion<T>, call?: Call): Promise<{ readonly answer: T } | null> {
+    const cuts = await this.#cuts(head, insertion.messages, null, call);
+    // The caller may refuse the positions, before anything is written.
+    if (cuts !== null) insertion.answer(positionsOf(cuts));
+    return this.#sideLogs.using(head.record, call, (side) => this.#insertThrough(side, head, insertion, cuts, call));
   }
 
-  /** Does the same with messages that were read after the side log got its name. */
-  async placeIn<T>(
+  /**
+   * Inserts messages into the history of a head as {@link Inserter.insert} does, through a side log that the record
+   * names already. For messages that may only be read after that.
+   */
+  async insertThrough<T>(
     side: SideLog,
     head: Head,
-    placing: Placing<T>,
+    insertion: Insertion<T>,
     call?: Call,
   ): Promise<{ readonly answer: T } | null> {
-    return this.#placeIn(side, head, placing, await this.#cuts(head, placing.messages, null, call), call);
+    return this.#insertThrough(side, head, insertion, await this.#cuts(head, insertion.messages, null, call), call);
   }
 
-  async #placeIn<T>(
+  async #insertThrough<T>(
     side: SideLog,
     planned: Head,
-    { messages, isAppend, answer, answerOn }: Placing<T>,
+    { messages, isAppend, answer, answerOn }: Insertion<T>,
     found: Cuts | null,
     call: Call | undefined,
   ): Promise<{ readonly answer: T } | null> {
     const { maxSegments } = this.#context.options;
-    // What others insert while a copy is made comes on top.
+    // Others may insert messages while a copy is made, which makes further segments.
     let most = maxSegments + (maxSegments >> 2);
     let head = planned;
     let at = found;
@@ -95,7 +100,7 @@ export class Placer {
       await this.merge(head, call);
       return null;
     } else {
-      const now = await this.#sideLogs.turn(side, call);
+      const now = await this.#sideLogs.waitForEarlier(side, call);
       if (!now) return null;
       head = now;
       at = await this.#copyAll(side, head, messages, call);
@@ -104,7 +109,7 @@ export class Placer {
     }
     const segmentsOf = ({ visible, cuts }: Cuts) =>
       withCopies(weaveSegments(visible, cuts, UNPLACED), originals, side.log);
-    // Made before anything is sealed, because each change of the record while a commit is planned makes it fail.
+    // Computed before the commit, which fails whenever the record changes while it is planned.
     let known = { at, segments: segmentsOf(at) };
     return this.#sideLogs.commit(
       head,
@@ -190,9 +195,9 @@ export class Placer {
   }
 
   /**
-   * For each message, the number of visible messages that stay before it. `before` are those of an earlier state, which
-   * save looking where both neighbours of a message are still there. Null when the messages belong in so many different
-   * places that a copy is cheaper.
+   * For each message, the number of visible messages that stay before it. `before` is the result for an earlier head: a
+   * message whose neighbours of then are still neighbours need not be looked for. Null when the messages belong between
+   * so many different ones that a copy is cheaper.
    */
   async #cuts(
     head: Head,
@@ -206,7 +211,7 @@ export class Placer {
     if (head.count <= Math.min(MAX_READ * messages.length, this.#context.options.chunk)) {
       const times = (await readSegments(this.#context, visible, call)).map(({ timestampMicros }) => timestampMicros);
       const cuts = cutsBetween(times, messages);
-      // If they were placed before, what is written already serves however many places they go to.
+      // When there is an earlier result, the messages are written already, and need no copy however far apart they are.
       const isSplit = before === null && new Set(cuts.filter((cut) => cut < head.count)).size > most;
       return isSplit ? null : { visible, cuts };
     }
@@ -233,7 +238,7 @@ export class Placer {
   }
 }
 
-/** Between which positions of a list a message belongs, by the places of its neighbours in an earlier list. */
+/** Between which positions of a list a message belongs, given its neighbours in an earlier list. */
 function boundsOf(before: Cuts, i: number, visible: readonly Segment[]): readonly [number, number] {
   const cut = before.cuts[i] as number;
   const end = totalLength(visible);

@@ -6,7 +6,7 @@ import { sliceSegments } from "../segments.js";
 import { noMessage } from "./editor.js";
 
 /** What a fork or copy takes from its source. */
-export interface Taken {
+export interface SourceMessages {
   readonly segments: readonly Segment[];
   readonly lastId: string | null;
   readonly lastTimestampMicros: number | null;
@@ -16,12 +16,12 @@ export interface Taken {
  * What a source shows up to a message, or everything when the id is empty. invalid_argument: it does not show that
  * message.
  */
-export async function takeFrom(
+export async function messagesUpTo(
   context: HistoryContext,
   source: Head,
   upToMessageId: string,
   call?: Call,
-): Promise<Taken> {
+): Promise<SourceMessages> {
   const visible = visibleSegments(source);
   if (upToMessageId !== "") {
     const last = (await locateOnHead(context, source, [upToMessageId], call)).get(upToMessageId);
