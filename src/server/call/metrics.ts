@@ -41,10 +41,13 @@ interface ShownFigures {
   readonly unindexed?: number | undefined;
 }
 
-/** How the values of several workers become one. Every process sees the same store, so the newest figures are enough. */
+/** How the values of several workers become one. All see the same store, so that of one is enough: the largest. */
 type Aggregator = "sum" | "min" | "max";
 
-/** The metrics that `/metrics` shows: calls, latency, running calls and streams, refused keys, store, and process. */
+/**
+ * The metrics that `/metrics` shows: calls, latency, running calls and streams, refused keys, the store, and the
+ * process.
+ */
 export class Metrics {
   readonly registry = new Registry();
   readonly refusedKeys = new Counter({
