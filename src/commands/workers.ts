@@ -20,7 +20,8 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
   process.once("exit", killAll);
   cluster.on("message", (worker, message: FromWorker) => {
     if (message.kind === "started") serving.add(worker);
-    if (message.kind === "collected") metrics.collected(worker, message.values);
+    // What a worker has sent may be read after its end.
+    if (message.kind === "collected" && serving.has(worker)) metrics.collected(worker, message.values);
     // Chance decides which worker is asked for metrics, so each returns those of all.
     if (message.kind === "metrics") {
       const { id } = message;
