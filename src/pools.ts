@@ -2,6 +2,7 @@ import type { Call } from "./domain/call.js";
 import type { Limits } from "./domain/limits.js";
 import type { PoolLogger } from "./pool/pool-context.js";
 import { RootPool } from "./pool/root-pool.js";
+import type { StoreFigures } from "./storage/history/log-store.js";
 import type { Storage } from "./storage/open-storage.js";
 import { StorageManager } from "./storage/storage-manager.js";
 import type { SweepOptions, SweepReport } from "./storage/storage-provider.js";
@@ -68,6 +69,11 @@ export class Pools {
   /** The namespaces that have sessions or todos, or had some that are still to be cleared away. */
   listNamespaces(): Promise<readonly string[]> {
     return this.#storage.listNamespaces();
+  }
+
+  /** Figures about the whole store; null where it has none. */
+  figures(call?: Call): Promise<StoreFigures | null> {
+    return this.#storage.figures(call);
   }
 
   /** Resolves when the store answers; rejects with `unavailable`. */

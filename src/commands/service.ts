@@ -8,6 +8,7 @@ import type { Logger } from "../server/logging.js";
 import { RunningServer } from "../server/server.js";
 import { openStorage, type Storage } from "../storage/open-storage.js";
 import { VERSION } from "../version.js";
+import { LatestFigures } from "./latest-figures.js";
 
 /** A server with its store, in this process. */
 export interface Service {
@@ -67,8 +68,19 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
     });
+    let sweptAtMs: number | undefined;
+    const sweep = async (call: Call) => {
+      const report = await pools.sweep(call);
+      sweptAtMs = Date.now();
+      return report;
+    };
+    const figures = new LatestFigures((call) => pools.figures(call), logger);
+    figures.start();
+    metrics.metrics.trackStore(() => figures.current);
+    metrics.metrics.trackState({ isReady: () => server.isReady, sweptAtMs: () => sweptAtMs });
     const work = [
-      nowAndThen("A sweep", config.sweepIntervalMs, logger, (call) => pools.sweep(call)),
+      figures,
+      nowAndThen("A sweep", config.sweepIntervalMs, logger, sweep),
       nowAndThen("Closing idle namespaces", config.namespaceIdleMs / 2, logger, () =>
         pools.closeIdle(config.namespaceIdleMs),
       ),

@@ -1,4 +1,3 @@
-import { AggregatorRegistry } from "prom-client";
 import type { ServeConfig } from "../config/config.js";
 import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
@@ -30,9 +29,13 @@ export async function runWorker(config: ServeConfig, logger: Logger): Promise<vo
 
 async function start(config: ServeConfig, logger: Logger): Promise<Service> {
   const metrics = new Metrics();
-  // Lets the first process collect this worker's metrics.
-  new AggregatorRegistry();
-  AggregatorRegistry.setRegistries([metrics.registry]);
+  process.on("message", (message: ToWorker) => {
+    if (message.kind !== "collect") return;
+    metrics.registry
+      .getMetricsAsJSON()
+      .then((values) => tell({ kind: "collected", values }))
+      .catch((err: unknown) => logger.error({ err }, "Metrics could not be sent"));
+  });
   try {
     return await startService(config, logger, { metrics: { metrics, metricsText: makeMetricsText() } });
   } catch (error) {
@@ -43,17 +46,17 @@ async function start(config: ServeConfig, logger: Logger): Promise<Service> {
 
 /** Returns a function that asks the first process for the metrics of all workers. */
 function makeMetricsText(): () => Promise<string> {
-  const waiting = new Map<number, (message: Extract<ToWorker, { kind: "metrics" }>) => void>();
+  const waiting = new Map<number, (text: string) => void>();
   let lastId = 0;
   process.on("message", (message: ToWorker) => {
     if (message.kind !== "metrics") return;
-    waiting.get(message.id)?.(message);
+    waiting.get(message.id)?.(message.text);
     waiting.delete(message.id);
   });
   return () =>
     new Promise((resolve, reject) => {
       lastId += 1;
-      waiting.set(lastId, ({ text, error }) => (text === undefined ? reject(new Error(error)) : resolve(text)));
+      waiting.set(lastId, resolve);
       tell({ kind: "metrics", id: lastId }).catch(reject);
     });
 }

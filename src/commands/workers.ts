@@ -1,9 +1,9 @@
 import cluster, { type Worker } from "node:cluster";
-import { AggregatorRegistry, type PrometheusContentType } from "prom-client";
 import type { Logger } from "../server/logging.js";
-import { handOver } from "./hand-over.js";
 import type { Service } from "./service.js";
+import { closeUntaken } from "./untaken-connections.js";
 import type { FromWorker, ToWorker } from "./worker-messages.js";
+import { WorkerMetrics } from "./worker-metrics.js";
 
 type Started = Extract<FromWorker, { kind: "started" }>;
 
@@ -14,19 +14,29 @@ const REPLACE_AFTER_MS = 1000;
  * message when they cannot serve.
  */
 export async function startWorkers(count: number, logger: Logger): Promise<Service> {
-  const metrics = new AggregatorRegistry<PrometheusContentType>();
+  const metrics = new WorkerMetrics((worker) => tell(worker, { kind: "collect" }));
   const serving = new Set<Worker>();
   let stopping = false;
   process.once("exit", killAll);
   cluster.on("message", (worker, message: FromWorker) => {
     if (message.kind === "started") serving.add(worker);
-    if (message.kind === "metrics") answerMetrics(metrics, worker, message.id);
+    // What a worker has sent may be read after its end.
+    if (message.kind === "collected" && serving.has(worker)) metrics.collected(worker, message.values);
+    // Chance decides which worker is asked for metrics, so each returns those of all.
+    if (message.kind === "metrics") {
+      const { id } = message;
+      metrics.text([...serving]).then(
+        (text) => tell(worker, { kind: "metrics", id, text }),
+        (err: unknown) => logger.error({ err }, "The metrics of the workers could not be put together"),
+      );
+    }
     // That a first worker cannot start is the error of the whole service.
     if (message.kind === "failed" && !firstWorkers.has(worker))
       logger.error({ worker: worker.process.pid, reason: message.text }, "A worker cannot start");
   });
   cluster.on("exit", (worker, code, signal) => {
     const hasStarted = serving.delete(worker);
+    metrics.ended(worker);
     // A first worker that cannot start ends the whole service instead.
     if (stopping || (firstWorkers.has(worker) && !hasStarted)) return;
     logger.error({ worker: worker.process.pid, code, signal }, "A worker ended; another takes its place");
@@ -34,7 +44,7 @@ export async function startWorkers(count: number, logger: Logger): Promise<Servi
   });
   const fork = () => {
     const worker = cluster.fork();
-    handOver(worker, () => [...serving].some((other) => other.isConnected()));
+    closeUntaken(worker);
     return worker;
   };
   const firstWorkers = new Set(Array.from({ length: count }, fork));
@@ -96,14 +106,6 @@ function stopWorker(worker: Worker, isServing: boolean, logger: Logger): Promise
     if (isServing) tell(worker, { kind: "stop" });
     else worker.process.kill("SIGKILL");
   });
-}
-
-/** A worker that is asked for metrics returns those of all workers, because chance decides which worker is asked. */
-function answerMetrics(registry: AggregatorRegistry<PrometheusContentType>, worker: Worker, id: number): void {
-  registry.clusterMetrics().then(
-    (text) => tell(worker, { kind: "metrics", id, text }),
-    (error: unknown) => tell(worker, { kind: "metrics", id, error: String(error) }),
-  );
 }
 
 /** A worker that has just died is told nothing. Without the callback, that would be an error that ends this process. */

@@ -14,6 +14,7 @@ export class Readiness {
   readonly #pingStorage: () => Promise<void>;
   readonly #logger: Logger;
   #isOn = false;
+  #isReady = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(pingStorage: () => Promise<void>, logger: Logger) {
@@ -21,9 +22,15 @@ export class Readiness {
     this.#logger = logger;
   }
 
+  /** Whether it was ready when it was looked at last. */
+  get isReady(): boolean {
+    return this.#isOn && this.#isReady;
+  }
+
   /** From now on, readiness depends on the store. The listener is called at once with true, and then on each change. */
   start(onChange: (isReady: boolean) => void): void {
     this.#isOn = true;
+    this.#isReady = true;
     onChange(true);
     this.#lookLater(undefined, onChange);
   }
@@ -48,6 +55,7 @@ export class Readiness {
     this.#timer = setTimeout(async () => {
       const problem = await this.problem();
       if (!this.#isOn) return;
+      this.#isReady = problem === undefined;
       const hasChanged = (problem === undefined) !== (before === undefined);
       if (hasChanged) {
         if (problem === undefined) this.#logger.info("Ready again");

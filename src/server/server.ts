@@ -114,6 +114,11 @@ export class RunningServer {
     }
   }
 
+  /** Whether `/readyz` answered 200, or would have, when readiness was looked at last. */
+  get isReady(): boolean {
+    return this.#readiness.isReady;
+  }
+
   /** Reads keys and certificates again. */
   reload(): void {
     this.#authenticator.reload();

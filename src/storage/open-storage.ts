@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type Call, closeLimit } from "../domain/call.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
 import { type HistoryOptions, LogHistoryProvider, type SeenDrafts } from "./history/log-history-provider.js";
-import type { LogDatabase } from "./history/log-store.js";
+import type { LogDatabase, StoreFigures } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
 import type { StorageProvider } from "./storage-provider.js";
 
@@ -39,6 +39,8 @@ export interface Storage {
   release(namespace: string): Promise<void>;
   /** The namespaces that have sessions or todos. */
   listNamespaces(): Promise<readonly string[]>;
+  /** Figures about the whole store; null where it has none. */
+  figures(call?: Call): Promise<StoreFigures | null>;
   /** Closes the providers and then the database, both by the call's deadline, or within 5 s without one. */
   close(call?: Call): Promise<void>;
 }
@@ -120,6 +122,10 @@ class DatabaseStorage implements Storage {
 
   listNamespaces(): Promise<readonly string[]> {
     return this.#database.listNamespaces();
+  }
+
+  async figures(call?: Call): Promise<StoreFigures | null> {
+    return (await this.#database.figures?.(call)) ?? null;
   }
 
   async close(call?: Call): Promise<void> {

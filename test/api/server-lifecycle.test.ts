@@ -11,6 +11,7 @@ import Database from "libsql";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { TodoService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import manifest from "../../package.json" with { type: "json" };
 import { Child, run } from "../support/child.js";
 import { GrpcClient } from "../support/grpc-client.js";
@@ -206,17 +207,40 @@ describe("several workers", () => {
     expect(await child.ended()).toMatchObject({ code: 0 });
   });
 
-  it("take over the connections that another worker was given and did not take before it died", async () => {
+  it("close the connections that a worker was given and did not take before it died", async () => {
     const { child, httpUrl } = await serve("--storage", database, "--workers", "2");
     const [frozen] = workerPids(child);
     process.kill(frozen!, "SIGSTOP");
     // Connections go to the workers in turn, but to each only when it has taken the last one.
-    const answers = Array.from({ length: 4 }, () => healthOnNewConnection(httpUrl));
+    const answers = Array.from({ length: 4 }, () => healthOnNewConnection(httpUrl).catch(() => "closed"));
     let answered = 0;
     for (const answer of answers) answer.then(() => answered++);
     await poll(() => answered === 3, "all but one connection is answered");
     process.kill(frozen!, "SIGKILL");
-    expect(await Promise.all(answers)).toEqual([200, 200, 200, 200]);
+    expect((await Promise.all(answers)).toSorted()).toEqual([200, 200, 200, "closed"]);
+    child.kill("SIGTERM");
+    expect(await child.ended()).toMatchObject({ code: 0 });
+  });
+
+  it("report the last metrics of one that does not answer, and the counters of one that has died", async () => {
+    const { child, httpUrl, grpcAddress } = await serve("--storage", database, "--workers", "2");
+    const [one, two] = workerPids(child);
+    const LISTED = /^session_pool_calls_total\{method="sessionpool.v1.TodoService\/ListTodos".* (\d+)$/m;
+    const calls = async () =>
+      LISTED.exec(await (await fetch(`${httpUrl}/metrics`, { headers: { connection: "close" } })).text())?.[1];
+    for (let i = 0; i < 4; i++) {
+      const grpc = new GrpcClient(grpcAddress);
+      await grpc.call(TodoService, "ListTodos", { sessionId: "any" });
+      grpc.close();
+    }
+    expect(await calls()).toBe("4");
+    process.kill(one!, "SIGSTOP");
+    // The first of two connections may go to the worker that stands still.
+    expect(await Promise.any([calls(), calls()])).toBe("4");
+    process.kill(one!, "SIGKILL");
+    await poll(() => workerPids(child).every((pid) => pid !== one), "the worker has ended");
+    expect(await calls()).toBe("4");
+    expect(workerPids(child)).toContain(two);
     child.kill("SIGTERM");
     expect(await child.ended()).toMatchObject({ code: 0 });
   });

@@ -170,6 +170,6 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-function cpuMs({ pid }: ServerProcess): number {
-  return processorMs(pid) ?? Number.NaN;
+function cpuMs({ pids }: ServerProcess): number {
+  return processorMs(...pids) ?? Number.NaN;
 }

@@ -21,17 +21,19 @@ import { NEW_MESSAGE_JSON, newMessage, PAGE, SESSION } from "./samples.js";
 import { alternate, type Subject } from "./slices.js";
 
 /** A request to one of the fronts. `prepare` stores what the request needs. */
-interface FrontCase {
+export interface FrontCase {
   readonly protocol: "grpc" | "rest";
   readonly path: string;
+  /** The paths of the connections, one after the other, if they differ. */
+  readonly paths?: readonly string[];
   readonly bodies?: readonly Uint8Array[];
   readonly connections: number;
   readonly outstanding: number;
   prepare(server: ServerProcess): Promise<void>;
 }
 
-const GRPC = { protocol: "grpc", connections: 4, outstanding: 16 } as const;
-const REST = { protocol: "rest", connections: 32, outstanding: 1 } as const;
+export const GRPC = { protocol: "grpc", connections: 4, outstanding: 16 } as const;
+export const REST = { protocol: "rest", connections: 32, outstanding: 1 } as const;
 /** Few requests at a time, for pages of 100 KB. They are enough to keep a server busy. */
 const FEW = { grpc: { connections: 4, outstanding: 2 }, rest: { connections: 8 } } as const;
 
@@ -59,13 +61,13 @@ const todosByGrpc: FrontCase = {
   prepare: fillTodos,
 };
 const todosByRest: FrontCase = { ...REST, path: `/${SESSION}/todo`, prepare: fillTodos };
-const appendByGrpc: FrontCase = {
+export const appendByGrpc: FrontCase = {
   ...GRPC,
   path: "/sessionpool.v1.MessageService/AppendMessage",
   bodies: [appendMessage(SESSION)],
   prepare: (server) => fillSession(server, SESSION, 0),
 };
-const appendByRest: FrontCase = {
+export const appendByRest: FrontCase = {
   ...REST,
   path: `/session/${SESSION}/message`,
   bodies: [Buffer.from(NEW_MESSAGE_JSON)],
@@ -91,21 +93,6 @@ const loadByGrpc: FrontCase = {
   bodies: [loadSession],
 };
 const loadByRest: FrontCase = { ...listByRest, path: `/session/${SESSION}/load?limit=${PAGE}` };
-
-/**
- * Each connection appends to a session of its own, because two processes that write to one session would wait for each
- * other.
- */
-const SESSIONS = Array.from({ length: 16 }, (_, i) => `${SESSION}-${i}`);
-const appendToMany: FrontCase = {
-  ...appendByGrpc,
-  bodies: SESSIONS.map(appendMessage),
-  connections: SESSIONS.length,
-  outstanding: 4,
-  prepare: async (server) => {
-    for (const sessionId of SESSIONS) await fillSession(server, sessionId, 0);
-  },
-};
 
 export const FRONT_ROWS: readonly Row[] = [
   {
@@ -192,13 +179,6 @@ export const FRONT_ROWS: readonly Row[] = [
     target: { atLeast: 1 },
     run: (context) => compare(loadByRest, context, sqliteOf(context)),
   },
-  {
-    id: "workers",
-    what: "serve --workers 2, gRPC AppendMessage to 16 sessions on SQLite",
-    against: "one worker, on 2 cores shared with the generator",
-    target: { atLeast: 1.4 },
-    run: compareWorkers,
-  },
 ];
 
 /** Compares two servers on one core, with the generator on the other. Only one server gets requests at a time. */
@@ -208,9 +188,9 @@ async function compare(front: FrontCase, context: RowContext, storage = "memory:
   const generator = (await startPeer<GeneratorRequest, string>("generator", GENERATOR_CORE)).peer;
   try {
     await front.prepare(server);
-    const ours = await openLoad(generator, "ours", loadOf(front, server), server.pid, context.sliceMs);
-    const baseline = await openLoad(generator, "baseline", loadOf(front, bare.ready), bare.peer.pid, context.sliceMs);
-    return await measured(baseline, ours, context, CAN_PIN ? undefined : "not pinned");
+    const ours = await openLoad(generator, "ours", loadOf(front, server), server.pids, context.sliceMs);
+    const baseline = await openLoad(generator, "baseline", loadOf(front, bare.ready), [bare.peer.pid], context.sliceMs);
+    return await measured(baseline, ours, context, { note: CAN_PIN ? undefined : "not pinned" });
   } finally {
     await Promise.all([generator.stop(), server.stop(), bare.peer.stop()]);
   }
@@ -220,56 +200,48 @@ function sqliteOf({ folder }: RowContext): string {
   return `sqlite:${folder}/front.db`;
 }
 
-async function compareWorkers(context: RowContext): Promise<Measured> {
-  const one = await startServer(`sqlite:${context.folder}/one-worker.db`, undefined, 1);
-  const two = await startServer(`sqlite:${context.folder}/two-workers.db`, undefined, 2);
-  const generator = (await startPeer<GeneratorRequest, string>("generator", undefined)).peer;
-  try {
-    await Promise.all([one, two].map((server) => appendToMany.prepare(server)));
-    const ours = await openLoad(generator, "ours", loadOf(appendToMany, two), undefined, context.sliceMs);
-    const baseline = await openLoad(generator, "baseline", loadOf(appendToMany, one), undefined, context.sliceMs);
-    return await measured(baseline, ours, context);
-  } finally {
-    await Promise.all([generator.stop(), one.stop(), two.stop()]);
-  }
-}
-
-async function measured(baseline: Subject, ours: Subject, context: RowContext, note?: string): Promise<Measured> {
+export async function measured(
+  baseline: Subject,
+  ours: Subject,
+  context: RowContext,
+  { note, warmUpFactor }: { readonly note?: string | undefined; readonly warmUpFactor?: number } = {},
+): Promise<Measured> {
   const { slices, onProgress } = context;
   const comparison = await alternate(baseline, ours, {
     slices,
     by: "processor",
+    warmUpFactor,
     onSlice: (done) => onProgress(done, slices),
   });
   return { kind: "ratio", comparison, unit: "calls/s", ...(note && { note }) };
 }
 
-async function openLoad(
+export async function openLoad(
   generator: Peer<GeneratorRequest>,
   name: string,
   load: Load,
-  pid: number | undefined,
+  pids: readonly number[],
   sliceMs: number,
 ): Promise<Subject> {
   await generator.ask({ kind: "open", name, load });
   return async () => {
-    const before = pid === undefined ? undefined : processorMs(pid);
+    const before = processorMs(...pids);
     const { calls, elapsedMs } = await generator.ask<LoadResult>({ kind: "run", name, sliceMs });
-    const used = before === undefined ? undefined : (processorMs(pid as number) as number) - before;
+    const used = before === undefined ? undefined : (processorMs(...pids) as number) - before;
     return { operations: calls, elapsedMs, processorMs: used };
   };
 }
 
-function loadOf(
-  { protocol, path, bodies, connections, outstanding }: FrontCase,
+export function loadOf(
+  { protocol, path, paths, bodies, connections, outstanding }: FrontCase,
   { grpcPort, httpPort }: { readonly grpcPort: number; readonly httpPort: number },
 ): Load {
   const method = bodies === undefined ? "GET" : "POST";
   const port = protocol === "grpc" ? grpcPort : httpPort;
-  return { protocol, port, path, method, bodies: bodies ?? [], connections, outstanding };
+  return { protocol, port, path, paths, method, bodies: bodies ?? [], connections, outstanding };
 }
 
-function appendMessage(sessionId: string): Uint8Array {
+export function appendMessage(sessionId: string): Uint8Array {
   return toBinary(AppendMessageRequestSchema, {
     $typeName: "sessionpool.v1.AppendMessageRequest",
     sessionId,

@@ -10,9 +10,9 @@ import { FRONT_ROWS } from "./front-rows.js";
 import { MEMORY_ROW } from "./memory-row.js";
 import { describeMachine, formatMachine, formatResult, type Result, toJson } from "./report.js";
 import type { Row } from "./row.js";
+import { WORKER_ROWS } from "./worker-rows.js";
 
-const [workers, ...fronts] = FRONT_ROWS.toReversed();
-const ROWS: readonly Row[] = [...fronts.toReversed(), ...ENGINE_ROWS, ...CODEC_ROWS, workers as Row, MEMORY_ROW];
+const ROWS: readonly Row[] = [...FRONT_ROWS, ...ENGINE_ROWS, ...CODEC_ROWS, ...WORKER_ROWS, MEMORY_ROW];
 
 interface Flags {
   readonly json?: boolean;

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
@@ -67,7 +67,8 @@ export async function startPeer<Request, Ready>(
 export interface ServerProcess {
   readonly grpcPort: number;
   readonly httpPort: number;
-  readonly pid: number;
+  /** The process that was started, and its workers. */
+  readonly pids: readonly number[];
   /** Returns the resident memory in MiB: the current one and its peak. */
   memory(): { readonly residentMib: number; readonly peakMib: number };
   stop(): Promise<void>;
@@ -91,12 +92,18 @@ export async function startServer(storage: string, core: number | undefined, wor
   const ports = /gRPC on \S+:(\d+), HTTP on \S+:(\d+),/.exec(line);
   if (ports === null) throw new Error(`The server did not start: ${line}`);
   return {
-    pid: child.pid as number,
+    pids: [child.pid as number, ...workersOf(child.pid as number)],
     grpcPort: Number(ports[1]),
     httpPort: Number(ports[2]),
     memory: () => readMemory(child.pid as number),
     stop: () => stopProcess(child),
   };
+}
+
+/** The processes that a process has started; none where the system does not say. */
+function workersOf(pid: number): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return existsSync(file) ? readFileSync(file, "utf8").split(" ").filter(Boolean).map(Number) : [];
 }
 
 /** Returns the flags for a CPU profile of the server, if SESSION_POOL_BENCH_PROFILE names a folder for it. */

@@ -43,7 +43,7 @@ export function formatMachine({ cpu, cores, memoryGib, system, pinned, versions 
     `${cpu}, ${cores} cores, ${memoryGib} GiB, ${system}`,
     programs.join(", "),
     pinned
-      ? "Server and generator have a core each, except in the row of the workers"
+      ? "Server and generator have a core each"
       : "Processes are not pinned to cores, because taskset is missing or there is only one core",
   ].join("\n");
 }

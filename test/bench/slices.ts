@@ -33,6 +33,8 @@ export interface Comparison {
 export interface AlternateOptions {
   readonly slices: number;
   readonly by: Time;
+  /** How many times as long as usual the subjects run before they are measured; 1 when absent. */
+  readonly warmUpFactor?: number | undefined;
   readonly onSlice?: ((done: number) => void) | undefined;
 }
 
@@ -46,9 +48,9 @@ const WARM_UP = { leastMs: 3000, operations: 2000, mostMs: 15_000 };
 export async function alternate(
   baseline: Subject,
   ours: Subject,
-  { slices, by, onSlice }: AlternateOptions,
+  { slices, by, warmUpFactor = 1, onSlice }: AlternateOptions,
 ): Promise<Comparison> {
-  await warmUp([baseline, ours], by);
+  await warmUp([baseline, ours], by, warmUpFactor);
   const pairs: Pair[] = [];
   while (pairs.length < slices) {
     pairs.push({ baseline: await baseline(), ours: await ours() });
@@ -66,10 +68,10 @@ export async function alternate(
   };
 }
 
-async function warmUp(subjects: readonly Subject[], by: Time): Promise<void> {
+async function warmUp(subjects: readonly Subject[], by: Time, factor: number): Promise<void> {
   const done = subjects.map(() => ({ ms: 0, operations: 0 }));
   const isWarm = ({ ms, operations }: { ms: number; operations: number }) =>
-    ms >= WARM_UP.mostMs || (ms >= WARM_UP.leastMs && operations >= WARM_UP.operations);
+    ms >= factor * WARM_UP.mostMs || (ms >= factor * WARM_UP.leastMs && operations >= factor * WARM_UP.operations);
   while (!done.every(isWarm)) {
     for (const [i, subject] of subjects.entries()) {
       const slice = await subject();

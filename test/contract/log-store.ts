@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import { describeAppends } from "./log-store/appends.js";
 import { describeErasures } from "./log-store/erasures.js";
+import { describeFigures } from "./log-store/figures.js";
 import { describeNamespaces } from "./log-store/namespaces.js";
 import { describeReads } from "./log-store/reads.js";
 import { describeRecordLists } from "./log-store/record-lists.js";
@@ -42,5 +43,6 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeErasures(subject);
     describeTodos(subject);
     describeNamespaces(subject);
+    describeFigures(subject);
   });
 }

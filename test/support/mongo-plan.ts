@@ -29,7 +29,8 @@ export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
  */
 export function servingKey({ name, command }: SentCommand): string | null {
   const [statement] = (command.updates ?? command.deletes ?? [command]) as Document[];
-  const filter = (statement?.q ?? statement?.filter ?? statement?.query ?? {}) as Document;
+  const [stage] = (command.pipeline ?? []) as Document[];
+  const filter = (statement?.q ?? statement?.filter ?? statement?.query ?? stage?.$match ?? {}) as Document;
   const sort = Object.keys((command.sort as Document) ?? {});
   const keys = [
     { name: "_id_", fields: ["_id"] },

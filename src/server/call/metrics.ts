@@ -32,7 +32,22 @@ class Series {
   }
 }
 
-/** The metrics that `/metrics` shows: calls, latency, running calls and streams, refused keys, and the process. */
+/** Figures about the store, those that are known. Ages and times are in milliseconds. */
+interface ShownFigures {
+  readonly bytes?: number | undefined;
+  readonly sessions: number;
+  readonly openDrafts: number;
+  readonly unsweptAgeMs: number;
+  readonly unindexed?: number | undefined;
+}
+
+/** How the values of several workers become one. All see the same store, so that of one is enough: the largest. */
+type Aggregator = "sum" | "min" | "max";
+
+/**
+ * The metrics that `/metrics` shows: calls, latency, running calls and streams, refused keys, the store, and the
+ * process.
+ */
 export class Metrics {
   readonly registry = new Registry();
   readonly refusedKeys = new Counter({
@@ -54,6 +69,43 @@ export class Metrics {
     this.#gauge("session_pool_watchers", "Streams being followed", () => current.openStreams);
     const buffered = "Bytes of requests that are not answered yet, and of answers that are not read yet";
     this.#gauge("session_pool_buffered_bytes", buffered, () => current.bufferedBytes);
+  }
+
+  /** Adds gauges of the store. Those that are unknown when metrics are asked for are left out. */
+  trackStore(current: () => ShownFigures | undefined): void {
+    const gauge = (name: string, help: string, value: (figures: ShownFigures) => number | undefined) =>
+      this.#gauge(
+        name,
+        help,
+        () => {
+          const figures = current();
+          return figures && value(figures);
+        },
+        "max",
+      );
+    gauge("session_pool_store_bytes", "What the store takes up on its disk", ({ bytes }) => bytes);
+    gauge("session_pool_sessions", "Sessions of all namespaces that were not deleted", ({ sessions }) => sessions);
+    gauge(
+      "session_pool_open_drafts",
+      "Drafts that were neither finished nor discarded",
+      ({ openDrafts }) => openDrafts,
+    );
+    const unswept = "How long the oldest thing that a sweep is to clear away, or expired session, has waited";
+    gauge("session_pool_unswept_age_seconds", unswept, ({ unsweptAgeMs }) => unsweptAgeMs / 1000);
+    const unindexed = "Messages without words in the index of search, counted up to 10,000";
+    gauge("session_pool_unindexed_messages", unindexed, (figures) => figures.unindexed);
+  }
+
+  /** Adds gauges of whether the process is ready, and of when its last sweep ended, which is undefined at first. */
+  trackState(state: { readonly isReady: () => boolean; readonly sweptAtMs: () => number | undefined }): void {
+    this.#gauge(
+      "session_pool_ready",
+      "1 while the server takes calls and its store answers",
+      () => +state.isReady(),
+      "min",
+    );
+    const sweep = "When the last sweep of this server ended, as Unix time";
+    this.#gauge("session_pool_last_sweep_timestamp_seconds", sweep, () => seconds(state.sweptAtMs()), "max");
   }
 
   /** Counts one call; `code` is undefined when it succeeded. */
@@ -79,14 +131,17 @@ export class Metrics {
     return [...this.#series.values()].flatMap((fronts) => [...fronts.values()]);
   }
 
-  #gauge(name: string, help: string, value: () => number): void {
+  #gauge(name: string, help: string, value: () => number | undefined, aggregator: Aggregator = "sum"): void {
     const registers = [this.registry];
     new Gauge({
       name,
       help,
       registers,
+      aggregator,
       collect() {
-        this.set(value());
+        const current = value();
+        if (current === undefined) this.remove();
+        else this.set(current);
       },
     });
   }
@@ -125,6 +180,10 @@ export class Metrics {
     };
     return histogram as unknown as Metric;
   }
+}
+
+function seconds(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : ms / 1000;
 }
 
 function histogramValues(series: Series): object[] {

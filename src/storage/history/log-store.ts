@@ -291,6 +291,27 @@ export interface LogStore {
   close(): Promise<void>;
 }
 
+/** Figures about everything that a database holds, for metrics. */
+export interface StoreFigures {
+  /** What it takes up on the disk; absent where nobody can tell. */
+  readonly bytes?: number | undefined;
+  /** Living records. */
+  readonly sessions: number;
+  /** Drafts without an end that living records name. */
+  readonly openDrafts: number;
+  /**
+   * How long the oldest of these has waited for a sweep, by the store's clock: something that a sweep has marked, and a
+   * session with a time of expiry. 0 when nothing waits. Records that are being restored do not count, because a sweep
+   * leaves them alone for a day.
+   */
+  readonly unsweptAgeMs: number;
+  /** Entries that the index of words lacks, of which at most MOST_UNINDEXED are counted; absent without an index. */
+  readonly unindexed?: number | undefined;
+}
+
+/** Counting more would cost more than an operator learns from it. */
+export const MOST_UNINDEXED = 10_000;
+
 /** A database that holds the logs of many namespaces. */
 export interface LogDatabase {
   /** A name without credentials, for the start line and logs: `sqlite:./data/session-pool.db`. */
@@ -299,6 +320,11 @@ export interface LogDatabase {
   namespace(namespace: string): LogStore;
   /** The namespaces that have records or todos. */
   listNamespaces(): Promise<readonly string[]>;
+  /**
+   * Figures about all namespaces, not necessarily as of one moment. Reads an index at most, never the messages, and
+   * lets other calls of this process through meanwhile. Absent where the store has no such figures.
+   */
+  figures?(call?: Call): Promise<StoreFigures>;
   /**
    * Waits for running writes until the call's deadline at most, and closes. A write that could not even begin by then
    * is rejected with `unavailable`.

@@ -1,4 +1,5 @@
-import type { Entry, LogDatabase, SessionRecord } from "../history/log-store.js";
+import type { Entry, LogDatabase, SessionRecord, StoreFigures } from "../history/log-store.js";
+import { openDrafts, sweepTimeOf } from "../history/record-facts.js";
 import { LogTable } from "./log-table.js";
 import { MemoryLogStore, type MemoryNamespace, type MemoryState } from "./memory-log-store.js";
 import { RecordTable } from "./record-table.js";
@@ -38,6 +39,24 @@ export class MemoryLogDatabase implements LogDatabase {
   async listNamespaces(): Promise<readonly string[]> {
     const used = [...this.#namespaces].filter(([, { records, todos }]) => records.size > 0 || todos.revision > 0);
     return used.map(([name]) => name).sort();
+  }
+
+  async figures(): Promise<StoreFigures> {
+    const nowMs = this.#now();
+    let sessions = 0;
+    let drafts = 0;
+    let sinceMs = nowMs;
+    for (const { records } of this.#namespaces.values()) {
+      for (const record of records.all()) {
+        const markedMs = record.forks > 0 || record.restoring ? null : sweepTimeOf(record);
+        if (markedMs !== null && markedMs > 0) sinceMs = Math.min(sinceMs, markedMs);
+        if (record.deleted) continue;
+        sessions++;
+        drafts += openDrafts(record).length;
+        if (record.expireTimeMicros !== undefined) sinceMs = Math.min(sinceMs, record.expireTimeMicros / 1000);
+      }
+    }
+    return { sessions, openDrafts: drafts, unsweptAgeMs: nowMs - sinceMs };
   }
 
   async close(): Promise<void> {

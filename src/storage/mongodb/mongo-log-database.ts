@@ -1,11 +1,12 @@
 import { type Db, type DbOptions, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
-import type { LogDatabase, LogStore } from "../history/log-store.js";
+import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
 import { AnsweredConnection } from "./answered-connection.js";
 import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
 import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
+import { readFigures } from "./mongo-figures.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
 import { collectionsOf, hasSearch, prepareDatabase } from "./mongo-schema.js";
 import { MongoSearchIndex } from "./mongo-search-index.js";
@@ -106,6 +107,10 @@ export class MongoLogDatabase implements LogDatabase {
       commands.read(undefined, (limits) => todos.distinct("_id", {}, limits)),
     ]);
     return [...new Set([...ofSessions, ...ofTodos])];
+  }
+
+  async figures(call?: Call): Promise<StoreFigures> {
+    return readFigures(this.#shared, await this.listNamespaces(), call);
   }
 
   /** Resolves when messages that were stored without words have got them, as far as this can be done. */

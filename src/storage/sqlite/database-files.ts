@@ -47,6 +47,13 @@ export class DatabaseFiles {
     if (this.#clockMs() - this.#lookedAtMs >= COMPANIONS_MS) this.checkAll();
   }
 
+  /** What the database and its write-ahead log take up. */
+  bytes(): number {
+    const { path } = this.#database;
+    const wal = `${realpathSync(path)}-wal`;
+    return statSync(path).size + (statSync(wal, { throwIfNoEntry: false })?.size ?? 0);
+  }
+
   /** Throws `unavailable` when one of the files was deleted or replaced. */
   checkAll(): void {
     for (const file of [this.#database, ...this.#companions]) expectSame(file);

@@ -96,6 +96,8 @@ export const SEARCH_SQL = {
   pending: `SELECT CAST(pending.place AS TEXT), messages.log, messages.seq, messages.size
     FROM search_pending AS pending CROSS JOIN search_places AS places ON places.place = pending.place
     CROSS JOIN messages ON messages.log = places.log AND messages.seq = places.seq ORDER BY pending.place LIMIT ?`,
+  pendingCount: "SELECT count(*) FROM (SELECT 1 FROM search_pending LIMIT ?)",
+  olderCount: "SELECT count(*) FROM (SELECT 1 FROM messages WHERE (log, seq) > (?, ?) LIMIT ?)",
   pendingEntry: `SELECT 'n' || hex(sessions.namespace) || ' u' || hex(sessions.uid), CAST(messages.body AS BLOB)
     FROM messages CROSS JOIN sessions ON sessions.uid = substr(messages.log, 1, instr(messages.log, '.') - 1)
     WHERE messages.log = ? AND messages.seq = ?`,

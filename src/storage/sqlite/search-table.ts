@@ -28,6 +28,8 @@ export class SearchTable {
       entriesAfter: new Statement(db, SEARCH_SQL.entriesAfter),
       placeEntry: new Statement(db, SEARCH_SQL.placeEntry),
       pending: new Statement(db, SEARCH_SQL.pending),
+      pendingCount: new Statement(db, SEARCH_SQL.pendingCount),
+      olderCount: new Statement(db, SEARCH_SQL.olderCount),
       pendingEntry: new Statement(db, SEARCH_SQL.pendingEntry),
       addWords: new Statement(db, SEARCH_SQL.addWords),
       removePending: new Statement(db, SEARCH_SQL.removePending),
@@ -42,6 +44,15 @@ export class SearchTable {
   /** Whether entries wait for their words. */
   hasPending(): boolean {
     return this.#sql.pending.get(1) !== undefined;
+  }
+
+  /** How many entries have no words yet, of which at most this many are counted. */
+  unindexed(most: number): number {
+    const [pending] = this.#sql.pendingCount.get(most) as [number];
+    const { log, seq, done } = this.#progress();
+    if (done) return pending;
+    const [older] = this.#sql.olderCount.get(log, seq, most) as [number];
+    return Math.min(most, pending + older);
   }
 
   /** Adds the words of some of the entries that wait for them. */

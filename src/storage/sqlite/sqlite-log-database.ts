@@ -1,5 +1,5 @@
 import type { Call } from "../../domain/call.js";
-import type { LogDatabase } from "../history/log-store.js";
+import { type LogDatabase, MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
 import type { SearchNotices } from "../history/search-builder.js";
 import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
@@ -10,6 +10,7 @@ import { SearchTable } from "./search-table.js";
 import { SearchThread } from "./search-thread.js";
 import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
+import { SqliteFigures } from "./sqlite-figures.js";
 import { type SearchRows, SqliteLogStore } from "./sqlite-log-store.js";
 
 export interface SqliteLogDatabaseOptions extends SearchNotices {
@@ -22,6 +23,13 @@ export interface SqliteLogDatabaseOptions extends SearchNotices {
   readonly now?: (() => number) | undefined;
 }
 
+interface SqliteParts {
+  /** Absent for a database in memory. */
+  readonly files: DatabaseFiles | undefined;
+  readonly table: SearchTable | undefined;
+  readonly thread: SearchThread | undefined;
+}
+
 /** A SQLite file that any number of processes on one machine may open. */
 export class SqliteLogDatabase implements LogDatabase {
   readonly name: string;
@@ -31,6 +39,8 @@ export class SqliteLogDatabase implements LogDatabase {
   readonly #search: SearchRows | undefined;
   readonly #thread: SearchThread | undefined;
   readonly #index: SearchIndex | undefined;
+  readonly #files: DatabaseFiles | undefined;
+  readonly #table: SearchTable | undefined;
 
   /** Opens a file, or `:memory:`, and makes it if it is missing; `failed_precondition` if the file cannot be used. */
   static async open(path: string, options: SqliteLogDatabaseOptions = {}): Promise<SqliteLogDatabase> {
@@ -41,19 +51,21 @@ export class SqliteLogDatabase implements LogDatabase {
     const table = isSearched ? new SearchTable(db) : undefined;
     // No other connection can see a database in memory.
     const thread = table && files && new SearchThread(path, SEARCH_SQL.find, files);
-    return new SqliteLogDatabase(path, connection, options, { table, thread });
+    return new SqliteLogDatabase(path, connection, options, { files, table, thread });
   }
 
   private constructor(
     path: string,
     connection: SqliteConnection,
     options: SqliteLogDatabaseOptions,
-    { table, thread }: { readonly table: SearchTable | undefined; readonly thread: SearchThread | undefined },
+    { files, table, thread }: SqliteParts,
   ) {
     this.name = `sqlite:${path}`;
     this.#connection = connection;
     this.#now = options.now ?? Date.now;
     this.#thread = thread;
+    this.#files = files;
+    this.#table = table;
     const index = table && new SearchIndex(connection, table, options);
     this.#index = index;
     this.#search =
@@ -71,6 +83,14 @@ export class SqliteLogDatabase implements LogDatabase {
 
   async listNamespaces(): Promise<readonly string[]> {
     return this.#connection.read(() => namespacesOf(this.#connection.statements), undefined);
+  }
+
+  async figures(call?: Call): Promise<StoreFigures> {
+    const connection = this.#connection;
+    const figures = await new SqliteFigures(connection).read(this.#now(), call);
+    const bytes = await connection.read(() => this.#files?.bytes(), call);
+    const unindexed = await connection.read(() => this.#table?.unindexed(MOST_UNINDEXED), call);
+    return { ...figures, bytes, unindexed };
   }
 
   /** Resolves when all messages that the file holds now are in its index, as far as this can be done. */

@@ -84,6 +84,17 @@ export const SQL = {
   nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",
   firstNamespace: "SELECT namespace FROM sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
+  /** The living record this many places after another one, and the number of those after it. */
+  sessionAhead: `SELECT namespace, session_id FROM sessions INDEXED BY sessions_by_id WHERE deleted = 0 AND (namespace, session_id) > (?, ?) ORDER BY namespace, session_id LIMIT 1 OFFSET ?`,
+  sessionsAfter:
+    "SELECT count(*) FROM sessions INDEXED BY sessions_by_id WHERE deleted = 0 AND (namespace, session_id) > (?, ?)",
+  draftsAfter:
+    "SELECT uid, drafts FROM sessions WHERE namespace = ? AND deleted = 0 AND drafts IS NOT NULL AND uid > ? ORDER BY uid LIMIT ?",
+  oldestMark: `SELECT sweep_at FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at > 0
+    AND json_extract(body, '$.restoring') IS NULL ORDER BY sweep_at LIMIT 1`,
+  firstExpiry:
+    "SELECT expire_time FROM sessions WHERE namespace = ? AND deleted = 0 AND expire_time IS NOT NULL ORDER BY expire_time LIMIT 1",
+
   readTodos: "SELECT revision, iif(revision = ?2, NULL, body) FROM todos WHERE namespace = ?1",
   insertTodos: "INSERT INTO todos (namespace, revision, body) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
   updateTodos: "UPDATE todos SET revision = revision + 1, body = ? WHERE namespace = ? AND revision = ?",

@@ -38,7 +38,8 @@ async function carryOut(request: GeneratorRequest): Promise<LoadResult | undefin
 function connections(load: Load): LoadConnection[] {
   const Connection = load.protocol === "grpc" ? GrpcConnection : RestConnection;
   return Array.from({ length: load.connections }, (_, i) => {
-    return new Connection(load, load.bodies[i % load.bodies.length] ?? new Uint8Array());
+    const path = load.paths?.[i % load.paths.length] ?? load.path;
+    return new Connection({ ...load, path }, load.bodies[i % load.bodies.length] ?? new Uint8Array());
   });
 }
 

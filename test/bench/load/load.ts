@@ -3,6 +3,8 @@ export interface Load {
   readonly protocol: "grpc" | "rest";
   readonly port: number;
   readonly path: string;
+  /** The paths of the connections, one after the other, if they differ. */
+  readonly paths?: readonly string[] | undefined;
   readonly method: "GET" | "POST";
   /** The bodies. Each connection uses one of them. */
   readonly bodies: readonly Uint8Array[];
