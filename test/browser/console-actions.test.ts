@@ -119,7 +119,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
 
     it("Revert to here says that nothing follows the last message", async () => {
       await open.useTool(3, "Revert to here");
-      await open.toast("there is nothing after it to take back").waitFor();
+      await open.toast("there is nothing after it to revert").waitFor();
       expect(await open.dialog.count()).toBe(0);
     });
 
