@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, expect, it } from "vitest";
+import { documentedProgram } from "../clients/documented.js";
 import { Child, run } from "../support/child.js";
 import { poll } from "../support/poll.js";
 
@@ -101,6 +102,14 @@ it("an import that is killed is completed by the next one", async () => {
   expect(await run(["import", "--storage", target, backup])).toMatchObject({
     stderr: "Imported 0 sessions, 400 were there already\n",
   });
+});
+
+it("the backup that docs/ shows comes back as it was", async () => {
+  const storage = `sqlite:${folder}/shown.db`;
+  const [shown, file] = [documentedProgram("json", '"format":"session-pool"'), join(folder, "shown.jsonl")];
+  writeFileSync(file, shown);
+  expect(await run(["import", "--storage", storage, file])).toMatchObject({ code: 0, stderr: "Imported 2 sessions\n" });
+  expect((await run(["export", "--storage", storage])).stdout).toBe(shown);
 });
 
 it("an export whose reader goes away ends without a word", async () => {

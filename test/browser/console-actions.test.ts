@@ -78,26 +78,26 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(forks[0].sessionId)).toEqual(TEXTS);
     });
 
-    it("Revert to here removes what follows, and Undo restores it", async () => {
+    it("Revert to here removes what follows, and Unrevert restores it", async () => {
       await open.useTool(1, "Revert to here");
-      await open.dialog.getByText("2 messages after this one will be taken back").waitFor();
+      await open.dialog.getByText("2 messages after this one will be reverted").waitFor();
       await open.confirm("Revert");
       await open.message(2).waitFor({ state: "detached" });
       expect(await textsOf(id)).toEqual(TEXTS.slice(0, 2));
       await picture("reverted");
-      await open.toast("2 messages taken back").getByRole("button", { name: "Undo" }).click();
+      await open.toast("2 messages reverted").getByRole("button", { name: "Unrevert" }).click();
       await open.message(3).getByText("A column was added.").waitFor();
       expect(await textsOf(id)).toEqual(TEXTS);
-      await open.page.getByRole("button", { name: "reverted: undo" }).waitFor({ state: "detached" });
+      await open.page.getByRole("button", { name: "reverted: unrevert" }).waitFor({ state: "detached" });
     });
 
-    it("the note of a revert goes away when the revert was undone in another way", async () => {
+    it("the note of a revert goes away after an unrevert from elsewhere", async () => {
       await open.useTool(1, "Revert to here");
       await open.confirm("Revert");
-      await open.toast("2 messages taken back").waitFor();
-      await open.page.getByRole("button", { name: "reverted: undo" }).click();
-      await open.toast("2 messages brought back").waitFor();
-      expect(await open.toast("2 messages taken back").count()).toBe(0);
+      await open.toast("2 messages reverted").waitFor();
+      await open.page.getByRole("button", { name: "reverted: unrevert" }).click();
+      await open.toast("2 messages restored").waitFor();
+      expect(await open.toast("2 messages reverted").count()).toBe(0);
     });
 
     it("a call that was running when its message was finished has never ended", async () => {
@@ -109,17 +109,17 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.locator("[data-draft=d]").getByText("running", { exact: true }).waitFor();
     });
 
-    it("a revert can still be undone from the header after the page was loaded again", async () => {
+    it("an unrevert is still possible from the header after the page was loaded again", async () => {
       await call("POST", `/session/${id}/revert`, { upToMessageId: "m0" });
       await open.openSession(id);
-      await open.page.getByRole("button", { name: "reverted: undo" }).click();
+      await open.page.getByRole("button", { name: "reverted: unrevert" }).click();
       await open.message(3).waitFor();
       expect(await textsOf(id)).toEqual(TEXTS);
     });
 
     it("Revert to here says that nothing follows the last message", async () => {
       await open.useTool(3, "Revert to here");
-      await open.toast("there is nothing after it to take back").waitFor();
+      await open.toast("there is nothing after it to revert").waitFor();
       expect(await open.dialog.count()).toBe(0);
     });
 

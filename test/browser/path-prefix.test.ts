@@ -1,5 +1,6 @@
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { documentedProgram } from "../clients/documented.js";
 import { builtPages } from "../support/console-pages.js";
 import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { findNginx, type Nginx, startNginx } from "../support/nginx.js";
@@ -30,13 +31,8 @@ await describeWith("behind a proxy that puts servers below paths of its own", fi
     open = await startTestServer({}, undefined, await builtPages());
     keyed = await startKeyedServer("write", {}, await builtPages());
     const locations = Object.entries({ "/pool/": open, "/deep/er/": keyed }).map(([path, { httpUrl }]) => {
-      // The example of docs/operations.md.
-      return `location ${path} {
-        proxy_pass ${httpUrl}/;
-        proxy_http_version 1.1;
-        proxy_set_header Host $http_host;
-        proxy_buffering off;
-      }`;
+      const documented = documentedProgram("nginx", "location /pool/");
+      return documented.replace("/pool/", path).replace("http://127.0.0.1:8080", httpUrl);
     });
     nginx = await startNginx(programs.nginx, locations.join("\n"));
     await callRest(open.httpUrl, "POST", "/session", { sessionId: "a b", title: "Behind a proxy" });

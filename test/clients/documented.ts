@@ -1,21 +1,29 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
+import { allBlocks, type Block, TUTORIALS } from "../docs/blocks.js";
 import { ROOT } from "../support/toolchain.js";
 
-type Language = "ts" | "tsx" | "js" | "sh" | "yaml";
+const blocks = allBlocks().filter(({ page }) => !page.startsWith(TUTORIALS));
 
-/** Returns the programs of docs/clients.md in a language. */
-export function documentedPrograms(language: Language): readonly string[] {
-  const blocks = readFileSync(join(ROOT, "docs/clients.md"), "utf8").matchAll(/^ *```(\w+)\n(.*?)^ *```$/gms);
-  return [...blocks].filter(([, of]) => of === language).map(([, , text]) => text as string);
+/** Returns all blocks of the pages in a language, but for the tutorials. */
+export function allDocumented(language: string): readonly Block[] {
+  return blocks.filter((block) => block.language === language);
 }
 
-/** Returns the program that contains this text. There must be exactly one. */
-export function documentedProgram(language: Language, text: string): string {
-  const found = documentedPrograms(language).filter((program) => program.includes(text));
-  if (found.length !== 1) throw new Error(`docs/clients.md has ${found.length} programs with ${text}`);
-  return found[0] as string;
+/**
+ * Returns the one block of the pages in a language that contains this text. Both arguments must be literals, because
+ * test/docs/code-blocks.test.ts looks for these calls to find the blocks that no test uses.
+ */
+export function documentedProgram(language: string, text: string): string {
+  const found = allDocumented(language).filter((block) => block.text.includes(text));
+  if (found.length !== 1) throw new Error(`The pages have ${found.length} blocks of ${language} with ${text}`);
+  return (found[0] as Block).text;
+}
+
+/** Returns the output that a program promises, which is the text after each arrow. */
+export function promisedLines(program: string): readonly string[] {
+  return [...program.matchAll(/\/\/ → (.*)$/gm)].map(([, line]) => line as string);
 }
 
 /** Bundles programs for Node.js into a folder from which they find the packages of this project. */

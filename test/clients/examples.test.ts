@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -9,9 +9,7 @@ import { createSessionPoolClient } from "../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { CLAUDE_SDK_MAIN, installClaudeSdk, SESSION, writeTranscripts } from "./adapters/claude-sdk.js";
-import { Bundler, documentedProgram, documentedPrograms } from "./documented.js";
-
-const promisedLines = (text: string) => [...text.matchAll(/\/\/ → (.*)$/gm)].map(([, line]) => line);
+import { Bundler, documentedProgram, promisedLines } from "./documented.js";
 
 const bundler = new Bundler("client-examples-");
 let server: TestServer;
@@ -33,10 +31,6 @@ function bundle(name: string, text: string, alias: Readonly<Record<string, strin
 const fake = (name: string) => join(ROOT, `test/clients/adapters/${name}.ts`);
 
 describe("the examples of docs/clients.md in TypeScript", () => {
-  it("are six, so that a new one is noticed and gets a test", () => {
-    expect(documentedPrograms("ts")).toHaveLength(6);
-  });
-
   it("keep, list and follow a conversation", async () => {
     const example = documentedProgram("ts", "textOf(event.value)");
     const printed = await run(process.execPath, [await bundle("client", example)]);
@@ -55,6 +49,15 @@ describe("the examples of docs/clients.md in TypeScript", () => {
         break;
       }`;
     expect(await run(process.execPath, [await bundle("draft", program)])).toBe("Late April\n");
+  });
+
+  it("say what there is to a call that expects another position", async () => {
+    const program = `
+      import { ConflictError, createSessionPoolClient, text } from "session-pool-client";
+      const client = createSessionPoolClient({ baseUrl: "http://127.0.0.1:8080" });
+      await client.append("kyoto", text("user", "When do the azaleas bloom?"), { createSession: true });
+      ${documentedProgram("js", "ConflictError")}`;
+    expect(await run(process.execPath, [await bundle("conflict", program)])).toMatch(/^The next position is \d+\n$/);
   });
 
   it("keep the conversation of an agent of the OpenAI Agents SDK", async () => {
@@ -88,6 +91,28 @@ await describeWith("the example of docs/clients.md for the Claude Agent SDK", in
   beforeAll(() => writeTranscripts(config, cwd));
 
   afterAll(() => rmSync(cwd, { recursive: true }));
+
+  it("compiles where it starts an agent, which needs a key to run", async () => {
+    const modules = join(cwd, "node_modules");
+    mkdirSync(modules);
+    for (const name of ["@types", "undici-types", "@bufbuild", "@connectrpc"])
+      symlinkSync(join(ROOT, "node_modules", name), join(modules, name));
+    symlinkSync(join(installed, "node_modules/@anthropic-ai"), join(modules, "@anthropic-ai"));
+    writeFileSync(join(cwd, "package.json"), '{"type": "module"}');
+    writeFileSync(join(cwd, "agent.ts"), documentedProgram("ts", "of query("));
+    const client = join(ROOT, "clients/typescript/src");
+    const paths = { "session-pool-client": [`${client}/index.ts`], "session-pool-client/*": [`${client}/*.ts`] };
+    const compilerOptions = {
+      module: "nodenext",
+      target: "es2024",
+      strict: true,
+      skipLibCheck: true,
+      noEmit: true,
+      paths,
+    };
+    writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["agent.ts"] }));
+    await run(join(ROOT, "node_modules/.bin/tsc"), ["--project", cwd]);
+  });
 
   it("moves transcripts to the store, and reads them there", async () => {
     const example = documentedProgram("ts", "importSessionToStore");

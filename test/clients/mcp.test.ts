@@ -6,6 +6,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { RootPool, SqliteStorageProvider } from "../../src/index.js";
 import { Child, MAIN } from "../support/child.js";
+import { documentedProgram } from "./documented.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-mcp-"));
 const storage = `sqlite:${join(folder, "pool.db")}`;
@@ -62,6 +63,17 @@ describe("session-pool mcp", () => {
     expect(writing.filter(({ annotations }) => annotations?.destructiveHint).map(({ name }) => name)).toEqual([
       "remove_todo",
     ]);
+  });
+
+  it("is started by the configuration that docs/clients.md shows", async () => {
+    const shown = JSON.parse(documentedProgram("json", "mcpServers")) as {
+      mcpServers: Record<string, { command: string; args: string[] }>;
+    };
+    const args = shown.mcpServers["session-pool"]?.args ?? [];
+    const [, , flag, place] = args.slice(args.indexOf("mcp") - 1);
+    expect([flag, place]).toEqual(["--storage", expect.stringMatching(/^sqlite:\/.*\.db$/)]);
+    const client = await connectTo(storage, ...args.slice(args.indexOf("mcp") + 3));
+    expect((await client.listTools()).tools).toHaveLength(4);
   });
 
   it("lists sessions, and reads one page by page", async () => {
@@ -150,7 +162,7 @@ describe("session-pool mcp", () => {
     expect(await call(client, "search_messages", { q: "!" })).toContain("invalid_argument");
   });
 
-  it("appends, forks, reverts and undoes the revert", async () => {
+  it("appends, forks, reverts and unreverts", async () => {
     const client = await connect("--allow-writes");
     const said = { sessionId: "new", role: "user", text: "Is it far?", messageId: "q", createSession: true };
     expect(await call(client, "append_message", said)).toEqual({ messageId: "q", position: "0" });

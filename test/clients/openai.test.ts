@@ -1,7 +1,9 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
+import { startTestServer } from "../support/server.js";
 import { cached, describeWith, install, run } from "../support/toolchain.js";
+import { documentedProgram } from "./documented.js";
 import { PIP } from "./python.js";
 
 /** The newest version that runs on Node.js 20. */
@@ -48,8 +50,24 @@ await describeClient(
   },
 );
 
-async function withNpm(name: string, packages: string[], module: string, program: string): Promise<Client> {
-  const folder = await cached(name, packages, async (made) => {
+await describeWith(
+  "the program of docs/clients.md for OpenAI's conversations",
+  () => installNpm("openai-npm", [NPM_PACKAGE]),
+  (folder) => {
+    it("lists what it has kept", async () => {
+      const server = await startTestServer({ openAi: true });
+      onTestFinished(() => server.stop());
+      const program = documentedProgram("js", 'from "openai"').replace("http://localhost:8080", server.httpUrl);
+      // A program that is given as an argument finds the packages of the folder that it runs in.
+      expect(await run(process.execPath, ["--input-type=module", "--eval", program], { cwd: folder })).toBe(
+        "message\n",
+      );
+    });
+  },
+);
+
+function installNpm(name: string, packages: string[]): Promise<string> {
+  return cached(name, packages, async (made) => {
     await install("npm", [
       "install",
       "--silent",
@@ -60,6 +78,10 @@ async function withNpm(name: string, packages: string[], module: string, program
       ...packages,
     ]);
   });
+}
+
+async function withNpm(name: string, packages: string[], module: string, program: string): Promise<Client> {
+  const folder = await installNpm(name, packages);
   const path = join(folder, "node_modules", module);
   return (baseUrl, key) => run(process.execPath, [join(PROGRAMS, program), path, baseUrl, key]);
 }

@@ -1,24 +1,18 @@
-import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
-import { describeWith, ROOT, run } from "../support/toolchain.js";
+import { describeWith, run } from "../support/toolchain.js";
+import { allDocumented } from "./documented.js";
 import { type FakeModel, startFakeModel } from "./fake-model.js";
 import { PYTHON_CLIENT, preparePythonClient } from "./python.js";
 
 const JSON_BODY = { "content-type": "application/json" };
 
-/** Returns the Python programs on the pages that users copy from, each with its page and its first line. */
-function documentedPrograms(): readonly (readonly [page: string, title: string, source: string])[] {
-  return ["README.md", "docs/clients.md", "clients/python/README.md"].flatMap((page) => {
-    const blocks = readFileSync(join(ROOT, page), "utf8").matchAll(/^( *)```python\n(.*?)^ *```$/gms);
-    return [...blocks].map(([, indent = "", indented = ""]) => {
-      const source = indented.replaceAll(new RegExp(`^${indent}`, "gm"), "");
-      return [page, source.split("\n", 1)[0] as string, source] as const;
-    });
-  });
-}
+/** The Python programs of all pages, each with its page and its first line. */
+const programs = allDocumented("python").map(
+  ({ page, text }) => [page, text.split("\n", 1)[0] as string, text] as const,
+);
 
 await describeWith(
   "the client for Python",
@@ -52,7 +46,7 @@ await describeWith(
       expect(printed).not.toMatch(/skipped|failed/);
     });
 
-    it.each(documentedPrograms())("runs what %s shows: %s", async (_page, _title, source) => {
+    it.each(programs)("runs what %s shows: %s", async (_page, _title, source) => {
       const { port } = new URL(`http://${open.grpcAddress}`);
       const made = await fetch(`${open.httpUrl}/session`, {
         method: "POST",

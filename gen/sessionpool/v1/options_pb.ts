@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/options.proto.
  */
 export const file_sessionpool_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("ChxzZXNzaW9ucG9vbC92MS9vcHRpb25zLnByb3RvEg5zZXNzaW9ucG9vbC52MSIqCgpSZXN1bXB0aW9uEg0KBXRva2VuGAEgASgJEg0KBXN0YXJ0GAIgASgJOlwKCnJlc3VtcHRpb24SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi5jgMgASgLMhouc2Vzc2lvbnBvb2wudjEuUmVzdW1wdGlvblIKcmVzdW1wdGlvbmIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChxzZXNzaW9ucG9vbC92MS9vcHRpb25zLnByb3RvEg5zZXNzaW9ucG9vbC52MSIqCgpSZXN1bXB0aW9uEg0KBXRva2VuGAEgASgJEg0KBXN0YXJ0GAIgASgJOlwKCnJlc3VtcHRpb24SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi5jgMgASgLMhouc2Vzc2lvbnBvb2wudjEuUmVzdW1wdGlvblIKcmVzdW1wdGlvbkIxCg5zZXNzaW9ucG9vbC52MUIMT3B0aW9uc1Byb3RvUAGqAg5TZXNzaW9uUG9vbC5WMWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * The names of the fields by which a client resumes a stream. With Server-Sent Events, the token is the `id` of each

@@ -129,7 +129,7 @@ const WRITING: readonly Tool[] = [
   },
   {
     name: "unrevert_session",
-    title: "Undo reverts of a session",
+    title: "Unrevert a session",
     description: "Brings back the messages that revert_session removed.",
     rpc: "SessionService.UnrevertSession",
     input: { sessionId },

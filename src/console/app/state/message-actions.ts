@@ -29,25 +29,25 @@ export function forkAt({ sessionId, session }: Conversation, message: Message, p
   };
 }
 
-/** Takes back what came after this message. The service keeps it, so that this can be undone. */
+/** Reverts the session to this message. The service keeps what came after it for an unrevert. */
 export function revertTo(conversation: Conversation, message: Message, position: number): void {
   const removed = conversation.history.count.value - position - 1;
   if (removed <= 0) {
-    toast("This is the last message: there is nothing after it to take back");
+    toast("This is the last message: there is nothing after it to revert");
     return;
   }
   dialog.value = {
     kind: "confirm",
     title: "Revert to here?",
-    text: `${plural(removed, "message")} after this one will be taken back. You can undo this until the history changes in another way.`,
+    text: `${plural(removed, "message")} after this one will be reverted. You can unrevert them until the history changes in another way.`,
     label: "Revert",
     isDanger: true,
     run: async () => {
       const { session, removedCount } = await revertSession(conversation.sessionId, { upToMessageId: message.info.id });
       conversation.note(session);
-      const undo = { label: "Undo", run: () => unrevert(conversation) };
-      toast(`${plural(Number(removedCount), "message")} taken back`, {
-        action: undo,
+      const action = { label: "Unrevert", run: () => unrevert(conversation) };
+      toast(`${plural(Number(removedCount), "message")} reverted`, {
+        action,
         about: conversation.sessionId,
         isOver: () => conversation.session.value?.reverted === false,
       });
@@ -56,15 +56,15 @@ export function revertTo(conversation: Conversation, message: Message, position:
 }
 
 export function unrevert(conversation: Conversation): void {
-  void attempt("Undo", async () => {
+  void attempt("Unrevert", async () => {
     try {
       const { session, restoredCount } = await unrevertSession(conversation.sessionId);
       conversation.note(session);
-      toast(`${plural(Number(restoredCount), "message")} brought back`);
+      toast(`${plural(Number(restoredCount), "message")} restored`);
     } catch (error) {
-      // The page had not yet heard that somebody else has undone it.
+      // The page had not yet heard that somebody else has unreverted it.
       if (!(error instanceof ApiError && error.code === CODE.failedPrecondition)) throw error;
-      toast("There is nothing left to bring back");
+      toast("There is nothing to unrevert");
     }
   });
 }
@@ -74,7 +74,7 @@ export function removeMessage(conversation: Conversation, message: Message, posi
   dialog.value = {
     kind: "confirm",
     title: `Delete message #${position}?`,
-    text: "It is deleted for good, and the messages after it move up. Forks made earlier keep it. This cannot be undone, and earlier reverts can no longer be undone.",
+    text: "It is deleted for good, and the messages after it move up. Forks made earlier keep it. This cannot be undone, and earlier reverts can no longer be unreverted.",
     label: "Delete",
     isDanger: true,
     run: async () => {

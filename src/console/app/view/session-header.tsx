@@ -41,7 +41,7 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
           )}
           {session?.reverted && (
             <button type="button" class="chip chip-action" onClick={() => unrevert(conversation)}>
-              <Icon node={Redo2} size={14} /> reverted: undo
+              <Icon node={Redo2} size={14} /> reverted: unrevert
             </button>
           )}
         </p>

@@ -28,7 +28,7 @@ export function EditDialog(props: { conversation: Conversation; messageId: strin
     <Modal title={`Edit message #${position}`} isWide onSubmit={() => void save()}>
       <p class="muted">
         The message keeps its place and its time. Forks made earlier keep what it says now, and earlier reverts can no
-        longer be undone.
+        longer be unreverted.
       </p>
       {base === undefined && editor.problem.value === "" && <p role="status">Reading the message…</p>}
       {base && json === undefined && <Texts editor={editor} />}

@@ -29,9 +29,9 @@ const texts = () => toasts.value.map(({ text }) => text);
 
 it("a note goes away when its action is over, and does not come back", () => {
   const isReverted = signal(true);
-  toast("2 messages taken back", { isOver: () => !isReverted.value });
+  toast("2 messages reverted", { isOver: () => !isReverted.value });
   toast("another");
-  expect(texts()).toEqual(["2 messages taken back", "another"]);
+  expect(texts()).toEqual(["2 messages reverted", "another"]);
   isReverted.value = false;
   expect(texts()).toEqual(["another"]);
   isReverted.value = true;
