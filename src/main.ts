@@ -1,7 +1,6 @@
 import "./harden.js";
 import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
-import { loadMcp } from "./commands/mcp/load-mcp.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import {
@@ -23,7 +22,7 @@ const commands = {
   import: () => import("./commands/transfer/import-sessions.js"),
   indexes: () => import("./commands/indexes.js"),
   keys: () => import("./commands/keys.js"),
-  mcp: () => loadMcp(),
+  mcp: () => import("./commands/mcp/mcp.js"),
   serve: () => import("./commands/serve.js"),
   sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
