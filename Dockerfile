@@ -8,7 +8,8 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY . .
 # Without the clients and the packages that are bundled, npm keeps only the drivers of the stores.
-RUN npm run build && npm pkg delete workspaces devDependencies && npm prune
+RUN npm run build && npm pkg delete workspaces devDependencies peerDependencies peerDependenciesMeta \
+  && npm prune
 # Tracing needs packages that few images need: --build-arg WITH="@opentelemetry/sdk-node@^0.223.0"
 ARG WITH=""
 RUN if [ -n "$WITH" ]; then npm install --no-save --ignore-scripts $WITH; fi

@@ -1,5 +1,5 @@
-// Makes the descriptors in the generated code small for the client's package. They are a third of what the package adds to
-// a page, and the options in them, such as REST's paths and which fields are required, are for the server only.
+// Makes the descriptors in the generated code small for the client's package. They are a third of what the package adds
+// to a page, and the options in them, such as REST's paths and which fields are required, are for the server only.
 import { readFile } from "node:fs/promises";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
