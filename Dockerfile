@@ -7,7 +7,12 @@ COPY package.json package-lock.json .npmrc ./
 # The script `prepare` needs the sources, which come with the next step.
 RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev
+# Without the clients and the packages that are bundled, npm keeps only the drivers of the stores.
+RUN npm run build && npm pkg delete workspaces devDependencies peerDependencies peerDependenciesMeta \
+  && npm prune
+# Tracing needs packages that few images need: --build-arg WITH="@opentelemetry/sdk-node@^0.223.0"
+ARG WITH=""
+RUN if [ -n "$WITH" ]; then npm install --no-save --ignore-scripts $WITH; fi
 
 FROM ${NODE_IMAGE}
 # With these settings glibc returns freed memory to the system at once.

@@ -1,10 +1,12 @@
-// Bundles the program and the library, and the client, which is a package of its own. Only packages that every start of
-// the program needs are in its bundle. All others stay outside, and drivers load lazily.
-import { chmod, readdir, readFile, rm, writeFile } from "node:fs/promises";
+// Bundles the program and the library, and the client, which is a package of its own. All packages are bundled with the
+// program and the library, except those that the manifest names as dependencies or peers. Bundled packages are
+// development dependencies, so nobody who installs ours installs them.
+import { chmod, cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { buildConsole } from "./build-console.mjs";
+import { compactDescriptors } from "./compact-descriptors.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LICENSES = "THIRD-PARTY-LICENSES.txt";
@@ -12,22 +14,23 @@ const LICENSES = "THIRD-PARTY-LICENSES.txt";
 /** The program, and the library for programs that embed the service. Both run in Node.js only. */
 const PROGRAM = { main: "src/main.ts" };
 const LIBRARY = { index: "src/index.ts" };
-/** The packages in the program's bundle. Outside of it, reading their 300 files would take a third of a start. */
-const BUNDLED = [
-  "@bufbuild/protobuf",
-  "@connectrpc/connect",
-  "@connectrpc/connect-node",
-  "@grpc/grpc-js",
-  "async-mutex",
-  "commander",
-  "negotiator",
-  "prom-client",
-  "ulid",
+/** What the code that is bundled must say in another way, because there it is in one file with other modules. */
+const REWRITES = [
+  // esbuild bundles what these load on first use by the `require` in the banner.
+  {
+    files: /src\/server\/(logging|grpc\/reflection)\.ts$/,
+    from: "const require = createRequire(import.meta.url);",
+    to: "",
+  },
+  // The package reads its own protos when reflection is first used.
+  { files: /@grpc\/reflection\/.*\/reflection-v1(alpha)?\.js$/, from: "'../../proto/grpc/", to: "'reflection/grpc/" },
 ];
-/** Packages in CommonJS load Node's own modules by `require`. */
+const REFLECTION_PROTOS = "node_modules/@grpc/reflection/build/proto/grpc";
+/** What packages in CommonJS expect to find. */
 const BANNER = `#!/usr/bin/env node
 import { createRequire as createRequireOfBundle } from "node:module";
-const require = createRequireOfBundle(import.meta.url);`;
+const require = createRequireOfBundle(import.meta.url);
+const __dirname = import.meta.dirname;`;
 /** The entry points of the client's package. */
 const CLIENT = {
   index: "clients/typescript/src/index.ts",
@@ -39,25 +42,23 @@ const CLIENT = {
 
 /** Builds the program and the library into a folder, and removes what an earlier build left there. */
 export async function buildInto(folder) {
+  const options = { platform: "node", packages: "bundle", external: await unbundled() };
   const builds = await Promise.all([
-    bundle(folder, PROGRAM, {
-      platform: "node",
-      banner: { js: BANNER },
-      packages: "bundle",
-      external: await unbundled(),
-    }),
-    bundle(folder, LIBRARY, { platform: "node" }),
+    bundle(folder, PROGRAM, { ...options, banner: { js: BANNER }, plugins: [rewrites] }),
+    bundle(folder, LIBRARY, options),
   ]);
-  await writeFile(join(folder, LICENSES), await licensesOf(Object.keys(builds[0].inputs)));
+  await writeFile(join(folder, LICENSES), await licensesOf(builds.flatMap(({ inputs }) => Object.keys(inputs))));
   // The program reads the web page's files at run time, from a folder next to its code.
   await buildConsole(join(folder, "assets"));
+  await cp(join(ROOT, REFLECTION_PROTOS), join(folder, "reflection/grpc"), { recursive: true });
   await chmod(join(folder, "main.js"), 0o755);
-  await removeStale(folder, builds, (path) => path === LICENSES || path.startsWith("assets"));
+  await removeStale(folder, builds, (path) => path === LICENSES || /^(assets|reflection)/.test(path));
 }
 
 /** Builds the client's package for browsers and Node.js into a folder, and removes what an earlier build left there. */
 export async function buildClientInto(folder) {
-  await removeStale(folder, [await bundle(folder, CLIENT, { platform: "neutral" })], () => false);
+  const options = { platform: "neutral", sourcemap: false, plugins: [compactDescriptors] };
+  await removeStale(folder, [await bundle(folder, CLIENT, options)], () => false);
 }
 
 async function removeStale(folder, builds, isOther) {
@@ -70,13 +71,24 @@ async function removeStale(folder, builds, isOther) {
   await Promise.all(stale.map((path) => rm(path)));
 }
 
-/** All packages that this one needs, except the bundled ones. What the bundled ones need is bundled with them. */
+/** The drivers of the stores, and what only users who trace calls install. */
 async function unbundled() {
-  const manifest = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-  const all = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies, ...manifest.peerDependencies });
-  // grpc-js loads @grpc/proto-loader for services that the program does not offer.
-  return [...all.filter((name) => !BUNDLED.includes(name) && name !== "@opentelemetry/api"), "@grpc/proto-loader"];
+  const { dependencies, peerDependencies } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  return Object.keys({ ...dependencies, ...peerDependencies });
 }
+
+const rewrites = {
+  name: "rewrites",
+  setup({ onLoad }) {
+    for (const { files, from, to } of REWRITES) {
+      onLoad({ filter: files }, async ({ path }) => {
+        const source = await readFile(path, "utf8");
+        if (!source.includes(from)) throw new Error(`${path} does not contain ${from}`);
+        return { contents: source.replace(from, to), loader: path.endsWith(".ts") ? "ts" : "js" };
+      });
+    }
+  },
+};
 
 /** The licences of all packages that these files belong to. */
 async function licensesOf(files) {

@@ -22,7 +22,7 @@ const commands = {
   import: () => import("./commands/transfer/import-sessions.js"),
   indexes: () => import("./commands/indexes.js"),
   keys: () => import("./commands/keys.js"),
-  mcp: loadMcp,
+  mcp: () => import("./commands/mcp/mcp.js"),
   serve: () => import("./commands/serve.js"),
   sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
@@ -197,14 +197,4 @@ function addKeyCommands(keys: Command): void {
 /** Ends a process that has written its output but is kept alive by a connection to a store that does not answer. */
 function endSoon(): void {
   setTimeout(() => (process.stdout.writableLength > 0 ? endSoon() : process.exit()), 500).unref();
-}
-
-/** Loads the command `mcp`. Rejects with an Error when its optional packages are not installed. */
-async function loadMcp(): Promise<typeof import("./commands/mcp/mcp.js")> {
-  try {
-    return await import("./commands/mcp/mcp.js");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new Error("mcp needs optional packages: install @modelcontextprotocol/sdk and zod", { cause: error });
-  }
 }

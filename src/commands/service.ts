@@ -1,3 +1,4 @@
+import manifest from "../../package.json" with { type: "json" };
 import { formatAddress, type ServeConfig } from "../config/config.js";
 import { type Page, readPages, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
@@ -110,16 +111,17 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
 }
 
 /**
- * Loads OpenTelemetry, which is large and an optional dependency. Rejects with a one-line message when it is not
- * installed.
+ * Loads OpenTelemetry, which is large, and which npm therefore installs only for those who ask for it. Rejects with a
+ * one-line message when it is not installed.
  */
 async function loadTracing(): Promise<Tracing> {
   try {
     return await import("../server/call/tracing.js");
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
+    const needed = Object.entries(manifest.peerDependencies).map(([name, versions]) => `${name}@${versions}`);
     throw new Error(
-      "OTEL_ variables are set, but OpenTelemetry is not installed: install @opentelemetry/api and @opentelemetry/sdk-node, or unset them",
+      `OTEL_ variables are set, but OpenTelemetry is not installed: run npm install ${needed.join(" ")}, or unset them`,
       { cause },
     );
   }

@@ -62,7 +62,7 @@ it.for(chosen ?? [process.execPath])(
 );
 
 function serve(node: string): Promise<Served> {
-  return Child.serveOn(node, "--storage", "memory:", "--log-level", "warn", "--shutdown-s", "20");
+  return Child.serveOn({ node }, "--storage", "memory:", "--log-level", "warn", "--shutdown-s", "20");
 }
 
 function portsOf({ httpUrl, grpcAddress }: Served): { http: number; grpc: number } {

@@ -23,6 +23,12 @@ export interface Served {
   readonly httpUrl: string;
 }
 
+interface ChildOptions {
+  readonly descriptors?: number;
+  readonly node?: string;
+  readonly main?: string;
+}
+
 /** The program as a process of its own. */
 export class Child {
   readonly process: ChildProcess;
@@ -33,9 +39,9 @@ export class Child {
   constructor(
     args: readonly string[],
     env: Readonly<Record<string, string>> = {},
-    { descriptors, node = process.execPath }: { readonly descriptors?: number; readonly node?: string } = {},
+    { descriptors, node = process.execPath, main = MAIN }: ChildOptions = {},
   ) {
-    const command = [node, MAIN, ...args] as const;
+    const command = [node, main, ...args] as const;
     const limited = ["sh", "-c", `ulimit -n ${descriptors} && exec "$@"`, "sh", ...command] as const;
     const [program, ...rest] = descriptors === undefined ? command : limited;
     this.process = spawn(program, rest, { env: { ...process.env, ...env } });
@@ -71,10 +77,10 @@ export class Child {
     return Child.#started(new Child(all, env, { descriptors }));
   }
 
-  /** Starts `serve` on another Node. */
-  static serveOn(node: string, ...args: readonly string[]): Promise<Served> {
+  /** Starts `serve` on another Node, or another program. */
+  static serveOn(options: ChildOptions, ...args: readonly string[]): Promise<Served> {
     const all = ["serve", "--grpc-address", "127.0.0.1:0", "--http-address", "127.0.0.1:0", ...args];
-    return Child.#started(new Child(all, {}, { node }));
+    return Child.#started(new Child(all, {}, options));
   }
 
   static async #started(child: Child): Promise<Served> {

@@ -1,4 +1,5 @@
 import type {
+  DescMessage,
   DescMethodServerStreaming,
   DescMethodUnary,
   DescService,
@@ -6,7 +7,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
-import { type CallOptions, createClient, makeAnyClient, type Transport } from "@connectrpc/connect";
+import { type CallOptions, makeAnyClient, type Transport } from "@connectrpc/connect";
 import { fromNumbers, type NumberInit, type WithNumbers, withNumbers } from "./int64.js";
 import { errorOfCall, withRetries } from "./retry.js";
 import { makeSafeToRetry } from "./safe-to-retry.js";
@@ -33,22 +34,20 @@ export interface CallPolicy {
   readonly timeoutMs?: number | undefined;
 }
 
-type Method = (request: object, options?: CallOptions) => unknown;
-
 export function createServiceClient<Service extends DescService>(
   service: Service,
   transport: Transport,
   policy: CallPolicy,
 ): ServiceClient<Service> {
-  const plain = createClient(service, transport) as unknown as Record<string, Method>;
   return makeAnyClient(service, (method) => {
-    const call = plain[method.localName] as Method;
     if (method.methodKind === "server_streaming") {
       return (init: object, options: CallOptions = {}) => {
         const ended = new AbortController();
         const signal = options.signal === undefined ? ended.signal : AbortSignal.any([options.signal, ended.signal]);
-        const events = call(fromNumbers(method.input, init), { ...options, signal }) as AsyncIterable<Message>;
-        return mapped(events, (event) => withNumbers(method.output, event), ended, signal);
+        const { timeoutMs, headers, contextValues } = options;
+        const request = only(fromNumbers(method.input, init));
+        const stream = transport.stream(method, signal, timeoutMs, headers, request, contextValues);
+        return messagesOf(stream, method.output, { ...options, signal }, ended);
       };
     }
     return async (init: object, options: CallOptions = {}) => {
@@ -60,22 +59,46 @@ export function createServiceClient<Service extends DescService>(
       const retries = isSafe ? policy.retries : 0;
       const answer = await withRetries({ retries, signal, timeoutMs }, (timeLeftMs) => {
         const deadline = timeLeftMs === undefined ? {} : { timeoutMs: timeLeftMs };
-        return call(request, { ...others, ...deadline }) as Promise<Message>;
+        return callUnary(transport, method as DescMethodUnary, request, { ...others, ...deadline });
       });
       return withNumbers(method.output, answer);
     };
   }) as ServiceClient<Service>;
 }
 
-/** Ends the call when the reader stops early, because the transport keeps the connection open then. */
-async function* mapped<From, To>(
-  items: AsyncIterable<From>,
-  map: (item: From) => To,
+// Connect's createClient would do what follows, but it also makes methods of kinds that the API does not have, and every
+// page would load their code.
+
+async function callUnary(transport: Transport, method: DescMethodUnary, request: Message, options: CallOptions) {
+  const { signal, timeoutMs, headers, contextValues, onHeader, onTrailer } = options;
+  const answer = await transport.unary(method, signal, timeoutMs, headers, request, contextValues);
+  onHeader?.(answer.header);
+  onTrailer?.(answer.trailer);
+  return answer.message;
+}
+
+async function* only(request: Message): AsyncGenerator<Message, void, undefined> {
+  yield request;
+}
+
+/**
+ * Ends the call when the reader stops early, because the transport keeps the connection open then. As in Connect's own
+ * client, only the signal ends a call: the transport's iterator is never asked to return.
+ */
+async function* messagesOf(
+  stream: ReturnType<Transport["stream"]>,
+  output: DescMessage,
+  { signal, onHeader, onTrailer }: CallOptions,
   ended: AbortController,
-  signal: AbortSignal,
-): AsyncGenerator<To, void, undefined> {
+): AsyncGenerator<Message, void, undefined> {
   try {
-    for await (const item of items) yield map(item);
+    const answer = await stream;
+    onHeader?.(answer.header);
+    const messages = answer.message[Symbol.asyncIterator]();
+    for (let next = await messages.next(); next.done !== true; next = await messages.next()) {
+      yield withNumbers(output, next.value as Message);
+    }
+    onTrailer?.(answer.trailer);
   } catch (error) {
     throw errorOfCall(error, signal);
   } finally {
