@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { codeName } from "../../src/server/call/code-name.js";
+import { codeName } from "../../src/api/api-error.js";
 import { Child } from "../support/child.js";
 import { poll } from "../support/poll.js";
 import { describeWith, needPrograms, ROOT, run } from "../support/toolchain.js";
