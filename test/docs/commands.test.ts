@@ -1,8 +1,10 @@
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Child, run, type Served } from "../support/child.js";
-import { ROOT, run as runProgram } from "../support/toolchain.js";
+import { poll } from "../support/poll.js";
+import { describeWith, needPrograms, ROOT, run as runProgram } from "../support/toolchain.js";
 import { repositoryFiles, shellBlocks, wordsOf } from "./shell.js";
 
 const files = repositoryFiles();
@@ -60,33 +62,47 @@ describe("the shell commands of the documents", () => {
   );
 });
 
-describe("README's requests", () => {
-  let served: Served;
+await describeWith(
+  "README's requests",
+  async () => needPrograms("curl"),
+  () => {
+    let served: Served;
 
-  beforeAll(async () => {
-    served = await Child.serve("--storage", "memory:", "--search");
-  });
+    beforeAll(async () => {
+      served = await Child.serve("--storage", "memory:", "--search");
+    });
 
-  afterAll(async () => {
-    served.child.kill("SIGTERM");
-    await served.child.ended();
-  });
+    afterAll(async () => {
+      served.child.kill("SIGTERM");
+      await served.child.ended();
+    });
 
-  it("get the answers that it shows, one after the other", async () => {
-    const shown = blocks.filter(({ page }) => page === "README.md").flatMap(({ commands }) => commands);
-    const requests = shown.filter(({ text }) => text.startsWith("curl "));
-    expect(requests.length).toBeGreaterThan(8);
-    for (const { text, output } of requests) {
-      // A watch ends only when its reader goes.
-      const isWatch = text.includes(":watch");
-      const command = text.replaceAll("localhost:8080", new URL(served.httpUrl).host);
-      const script = `${command} --silent --show-error${isWatch ? " --max-time 5 || true" : ""}`;
-      const answer = await runProgram("sh", ["-c", script]);
-      const begin = comparable(output.replace(/\.\.\.$/, ""));
-      expect(comparable(answer).slice(0, begin.length), text).toBe(begin);
-    }
+    it("get the answers that it shows, one after the other", async () => {
+      const shown = blocks.filter(({ page }) => page === "README.md").flatMap(({ commands }) => commands);
+      const requests = shown.filter(({ text }) => text.startsWith("curl "));
+      expect(requests.length).toBeGreaterThan(8);
+      for (const { text, output } of requests) {
+        const command = `${text.replaceAll("localhost:8080", new URL(served.httpUrl).host)} --silent --show-error`;
+        const begin = comparable(output.replace(/\.\.\.$/, ""));
+        const answer = await (text.includes(":watch") ? untilBegun(command, begin) : runProgram("sh", ["-c", command]));
+        expect(comparable(answer).slice(0, begin.length), text).toBe(begin);
+      }
+    });
+  },
+);
+
+/** Runs a command that ends only when its reader goes, until it has printed as much as this. Resolves to its output. */
+async function untilBegun(command: string, begin: string): Promise<string> {
+  const child = spawn("sh", ["-c", `exec ${command}`]);
+  let printed = "";
+  child.stdout.on("data", (chunk) => {
+    printed += chunk;
   });
-});
+  const isEnough = () => comparable(printed).length >= begin.length || child.exitCode !== null;
+  await poll(isEnough, `${command} has printed ${begin}`);
+  child.kill();
+  return printed;
+}
 
 describe("instructions to fetch a name that is not ours", () => {
   const found = (text: string) => FOREIGN_NAMES.flatMap((pattern) => text.match(pattern) ?? []);
