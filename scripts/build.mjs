@@ -9,9 +9,9 @@ import { buildConsole } from "./build-console.mjs";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LICENSES = "THIRD-PARTY-LICENSES.txt";
 
-/** The program, and the library for programs that embed the service. Both run in Node.js only. */
+/** The program, and the library for programs that embed the service or test a store. Both run in Node.js only. */
 const PROGRAM = { main: "src/main.ts" };
-const LIBRARY = { index: "src/index.ts" };
+const LIBRARY = { index: "src/index.ts", testing: "test/contract/testing.ts" };
 /** The packages in the program's bundle. Outside of it, reading their 300 files would take a third of a start. */
 const BUNDLED = [
   "@bufbuild/protobuf",
