@@ -9,7 +9,7 @@ import { describeModel } from "./model/describe-model.js";
 const server = await startMongoServer();
 let database: MongoLogDatabase;
 
-/** A namespace of the one database. It isolates a sequence as well as a database of its own, which takes long to make. */
+/** A namespace of the one database isolates a sequence as well as a database of its own, which takes long to make. */
 async function openNamespace(): Promise<LogDatabase> {
   const namespace = randomBytes(8).toString("hex");
   return {

@@ -12,8 +12,8 @@ import { describeLogStore } from "./log-store.js";
 const WRITES: ReadonlySet<string> = new Set(["insert", "getMore"]);
 
 /**
- * Describes the LogStore contract on a server of its own that speaks MongoDB's protocol, or on what `wrap` puts in front
- * of that server. Skips the contract when there is no server.
+ * Describes the LogStore contract on a server of its own that speaks MongoDB's protocol, or on what `wrap` puts in
+ * front of that server. Skips the contract when there is no server.
  */
 export async function describeMongoLogStore(
   name: string,

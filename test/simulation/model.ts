@@ -10,7 +10,9 @@ export const FUTURE_MICROS = DEFAULT_LIMITS.futureMs * 1000;
 /** A state of the naive model. Neither it nor its sessions are ever changed; they are only replaced. */
 export interface ModelState {
   readonly sessions: ReadonlyMap<string, Readonly<NaiveSession>>;
-  /** Maps the number of a list to the uid of the session that it has read. The list's cursor belongs to that session. */
+  /**
+   * Maps the number of a list to the uid of the session that it has read. The list's cursor belongs to that session.
+   */
   readonly lists: ReadonlyMap<number, number>;
 }
 

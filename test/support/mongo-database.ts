@@ -14,8 +14,8 @@ export async function openMongoDatabase(
 }
 
 /**
- * Opens one new database several times at once. The handles are separate processes to each other. Closing the first one drops
- * the database, as above, so it is closed last.
+ * Opens one new database several times at once. The handles are separate processes to each other. Closing the first one
+ * drops the database, as above, so it is closed last.
  */
 export async function openMongoDatabases(
   server: MongoServer | null,

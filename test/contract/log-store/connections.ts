@@ -7,7 +7,7 @@ import type { LogStoreSubject } from "./subject.js";
 
 const PROCESSES = 8;
 const WRITERS = 16;
-/** A store that tries one place after the other needs two statements for each, and 16 writers take most places first. */
+/** Trying one place after the other takes two statements for each, and 16 writers take most places first. */
 const MOST_STATEMENTS = 40;
 
 export function describeConnections(subject: LogStoreSubject): void {
