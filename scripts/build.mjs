@@ -11,9 +11,9 @@ import { compactDescriptors } from "./compact-descriptors.mjs";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LICENSES = "THIRD-PARTY-LICENSES.txt";
 
-/** The program, and the library for programs that embed the service. Both run in Node.js only. */
+/** The program, and the library for programs that embed the service or test a store. Both run in Node.js only. */
 const PROGRAM = { main: "src/main.ts" };
-const LIBRARY = { index: "src/index.ts" };
+const LIBRARY = { index: "src/index.ts", testing: "test/contract/testing.ts" };
 /** What the code that is bundled must say in another way, because there it is in one file with other modules. */
 const REWRITES = [
   // esbuild bundles what these load on first use by the `require` in the banner.

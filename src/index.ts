@@ -5,14 +5,15 @@ import type {
 } from "./storage/mongodb/mongo-storage-provider.js";
 import type { SqliteStorageProvider as SqliteProvider } from "./storage/sqlite/sqlite-storage-provider.js";
 
-export type { Call } from "./domain/call.js";
+export { type Call, checkCall } from "./domain/call.js";
 export type { ChatMessage, MessageChange, NewChatMessage, Part } from "./domain/chat-message.js";
 export type { Draft, DraftDelta, DraftMessage, DraftVersion } from "./domain/draft.js";
-export { ERASED_PARTS, type MessageIdentity } from "./domain/erasure.js";
+export { ERASED_PARTS, isSameMessage, type MessageIdentity } from "./domain/erasure.js";
 export { DomainError, type ErrorCode, NotImplementedError } from "./domain/errors.js";
 export type { JsonObject, JsonValue } from "./domain/json.js";
-export type { Labels } from "./domain/labels.js";
+export { type Labels, labelTexts } from "./domain/labels.js";
 export { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
+export { MessageBody } from "./domain/message-body.js";
 export type {
   FollowEvent,
   FollowPosition,
@@ -24,6 +25,7 @@ export type {
   SessionPage,
 } from "./domain/page.js";
 export type { SearchCursor, SearchHit, SearchPage, SearchTerm, Snippet, TextRange } from "./domain/search.js";
+export { holdsTerms, searchedText } from "./domain/search-text.js";
 export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
 export type { Todo, TodoList } from "./domain/todo.js";
 export { DraftPool } from "./pool/draft-pool.js";
@@ -35,6 +37,7 @@ export { type TodoField, TodoTracker } from "./pool/todo-tracker.js";
 export { TurnLock } from "./pool/turn-lock.js";
 export { type HistoryOptions, LogHistoryProvider } from "./storage/history/log-history-provider.js";
 export type * from "./storage/history/log-store.js";
+export { namesLog, ownerOf, sweepTimeOf } from "./storage/history/record-facts.js";
 export { MemoryStorageProvider } from "./storage/memory/memory-storage-provider.js";
 export { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.js";
 export { StorageManager, type StorageOperations } from "./storage/storage-manager.js";

@@ -119,9 +119,9 @@ async function loadTracing(): Promise<Tracing> {
     return await import("../server/call/tracing.js");
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    const needed = Object.entries(manifest.peerDependencies).map(([name, versions]) => `${name}@${versions}`);
+    const needed = `@opentelemetry/sdk-node@${manifest.peerDependencies["@opentelemetry/sdk-node"]}`;
     throw new Error(
-      `OTEL_ variables are set, but OpenTelemetry is not installed: run npm install ${needed.join(" ")}, or unset them`,
+      `OTEL_ variables are set, but OpenTelemetry is not installed: run npm install ${needed}, or unset them`,
       { cause },
     );
   }

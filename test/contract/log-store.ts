@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import { describeAppends } from "./log-store/appends.js";
+import { describeConnections } from "./log-store/connections.js";
+import { describeCosts } from "./log-store/costs.js";
 import { describeErasures } from "./log-store/erasures.js";
 import { describeFigures } from "./log-store/figures.js";
 import { describeNamespaces } from "./log-store/namespaces.js";
@@ -13,25 +15,43 @@ import { describeSweeping } from "./log-store/sweeping.js";
 import { describeTexts } from "./log-store/texts.js";
 import { describeTodos } from "./log-store/todos.js";
 
+/** Ends a case that hangs. No case takes nearly as long, not even on a busy machine. */
+const TIMEOUT_MS = 600_000;
+
 /** Describes the contract of log-store.ts, which every store must pass unchanged. */
 export function describeLogStore(name: string, harness: LogStoreHarness): void {
-  describe(`LogStore on ${name}`, () => {
-    let database: LogDatabase;
+  describe(`LogStore on ${name}`, { timeout: TIMEOUT_MS }, () => {
+    let databases: LogDatabase[];
+    let nowMs: number;
+    const now = () => nowMs;
     const subject: LogStoreSubject = {
       harness,
       get database() {
-        return database;
+        return databases[0] as LogDatabase;
       },
       get store() {
-        return database.namespace("default");
+        return subject.database.namespace("default");
+      },
+      async openTogether(count) {
+        const opened = (await harness.openTogether?.(count, now)) ?? [];
+        databases.push(...opened);
+        return opened;
+      },
+      advance(ms) {
+        nowMs += ms;
       },
     };
 
     beforeEach(async () => {
       expect.hasAssertions();
-      database = await harness.open();
-    });
-    afterEach(() => database.close());
+      nowMs = Date.now();
+      databases = [];
+      databases.push(await harness.open(now));
+    }, TIMEOUT_MS);
+    afterEach(async () => {
+      // A harness may throw a database away with the first of its connections, which is therefore closed last.
+      for (const database of databases.toReversed()) await database.close();
+    }, TIMEOUT_MS);
 
     describeRecords(subject);
     describeRecordLists(subject);
@@ -44,5 +64,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeTodos(subject);
     describeNamespaces(subject);
     describeFigures(subject);
+    describeConnections(subject);
+    describeCosts(subject);
   });
 }

@@ -3,9 +3,6 @@ import { describeModel } from "./model/describe-model.js";
 
 describeModel(
   "SQLite",
-  async (now) => {
-    const database = await SqliteLogDatabase.open(":memory:", { now, search: true });
-    return { store: () => database.namespace("default"), close: () => database.close() };
-  },
+  { atomicAppend: true, open: (now) => SqliteLogDatabase.open(":memory:", { now, search: true }) },
   150,
 );

@@ -25,6 +25,7 @@ function mongoHarness(connections: () => readonly LogDatabase[], db: () => Db): 
           const database = all[opened++ % all.length] as LogDatabase;
           return new LogHistoryProvider(database.namespace(namespace), options);
         },
+        store: () => (connections()[0] as LogDatabase).namespace(namespace),
         stored: async () => JSON.stringify(await db().collection("messages").find().toArray()),
         close: () => emptyDatabase(db()),
       };

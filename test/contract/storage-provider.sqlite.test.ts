@@ -25,6 +25,7 @@ for (const [name, path, searches, isManaged] of [
       return {
         stored: file === ":memory:" ? undefined : async () => bytesOf(file),
         provider: (options) => new LogHistoryProvider(database.namespace("default"), options),
+        store: () => database.namespace("default"),
         close: () => database.close(),
       };
     },

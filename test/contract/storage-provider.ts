@@ -28,24 +28,28 @@ import { describeSessions } from "./storage-provider/sessions.js";
 import { describeSharing } from "./storage-provider/sharing.js";
 import { describeSlowFollowers } from "./storage-provider/slow-followers.js";
 import { describeStoredErasures } from "./storage-provider/stored-erasures.js";
+import { describeStuckSessions } from "./storage-provider/stuck-sessions.js";
 import type { OpenedStorage, StorageProviderHarness, StorageProviderSubject } from "./storage-provider/subject.js";
 import { describeTexts } from "./storage-provider/texts.js";
 import { describeTodos } from "./storage-provider/todos.js";
 import { describeTurns } from "./storage-provider/turns.js";
+
+/** Ends a case that hangs. No case takes nearly as long, not even on a busy machine. */
+const TIMEOUT_MS = 600_000;
 
 /**
  * Describes the contract of storage-provider.ts, and what docs/api.md and docs/history.md promise about a provider.
  * Every provider must pass it unchanged.
  */
 export function describeStorageProvider(name: string, harness: StorageProviderHarness): void {
-  describe(`StorageProvider on ${name}`, () => {
+  describe(`StorageProvider on ${name}`, { timeout: TIMEOUT_MS }, () => {
     describeAll(harness, (provider) => provider);
   });
 }
 
 /** The same contract through a StorageManager, which must not change anything. */
 export function describeStorageManager(name: string, harness: StorageProviderHarness): void {
-  describe(`StorageManager on ${name}`, () => {
+  describe(`StorageManager on ${name}`, { timeout: TIMEOUT_MS }, () => {
     describeAll(harness, (provider) => new StorageManager({ main: provider }));
   });
 }
@@ -58,6 +62,9 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
     nowMicros: T0,
     get stored() {
       return opened.stored;
+    },
+    get store() {
+      return opened.store;
     },
     get provider() {
       return providers[0] as StorageOperations;
@@ -79,11 +86,11 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
     subject.nowMicros = T0;
     subject.open();
     subject.open();
-  });
+  }, TIMEOUT_MS);
   afterEach(async () => {
     for (const provider of providers) await provider.close();
     await opened.close();
-  });
+  }, TIMEOUT_MS);
 
   describeSessions(subject);
   describeSessionLists(subject);
@@ -108,6 +115,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeTexts(subject);
   describeTodos(subject);
   describeCalls(subject);
+  describeStuckSessions(subject);
   describeErasures(subject);
   describeSlowFollowers(subject);
   describeStoredErasures(subject);

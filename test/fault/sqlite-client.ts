@@ -1,5 +1,6 @@
 import { expect } from "vitest";
-import { apply, type Circumstances, EMPTY_STATE, type ModelState, shape } from "../simulation/model.js";
+import type { NaiveSession } from "../contract/model/naive-session.js";
+import { apply, type Circumstances, EMPTY_STATE, type ModelState } from "../simulation/model.js";
 import type { Operation, Outcome } from "../simulation/operations.js";
 import type { Random } from "../simulation/random.js";
 import { Killed, type SqliteProcess } from "./sqlite-process.js";
@@ -30,7 +31,7 @@ export class SqliteClient {
     try {
       for (;;) {
         const operation = this.#next();
-        const [after, wanted] = apply(this.#state, operation, circumstances());
+        const [after, wanted] = await apply(this.#state, operation, circumstances());
         this.#unanswered = { operation, after };
         expect(await send(process, operation), JSON.stringify(operation)).toEqual(JSON.parse(JSON.stringify(wanted)));
         this.#state = after;
@@ -45,40 +46,34 @@ export class SqliteClient {
   async check(process: SqliteProcess): Promise<void> {
     const cut = this.#unanswered;
     this.#unanswered = null;
-    const ids = new Set([...Object.keys(this.#state.sessions), ...Object.keys(cut?.after.sessions ?? {})]);
+    const ids = new Set([...this.#state.sessions.keys(), ...(cut?.after.sessions.keys() ?? [])]);
     const stored = await this.#read(process, [...ids]);
-    if (cut !== null && stored === contentOf(cut.after, [...ids])) this.#state = cut.after;
-    else expect(stored, `cut off: ${JSON.stringify(cut?.operation)}`).toBe(contentOf(this.#state, [...ids]));
+    if (cut !== null && stored === (await contentOf(cut.after, [...ids]))) this.#state = cut.after;
+    else expect(stored, `cut off: ${JSON.stringify(cut?.operation)}`).toBe(await contentOf(this.#state, [...ids]));
     if (cut?.operation.op !== "append") return;
     // A client that got no answer repeats its call, which must not store anything twice.
-    const [after, wanted] = apply(this.#state, cut.operation, circumstances());
+    const [after, wanted] = await apply(this.#state, cut.operation, circumstances());
     expect(await send(process, cut.operation)).toEqual(wanted);
     this.#state = after;
-    expect(await this.#read(process, [...ids])).toBe(contentOf(after, [...ids]));
+    expect(await this.#read(process, [...ids])).toBe(await contentOf(after, [...ids]));
   }
 
   async deleteAll(process: SqliteProcess): Promise<void> {
-    for (const id of Object.keys(this.#state.sessions)) expect(await send(process, { op: "delete", id })).toEqual({});
+    for (const id of this.#state.sessions.keys()) expect(await send(process, { op: "delete", id })).toEqual({});
     this.#state = EMPTY_STATE;
   }
 
   async #read(process: SqliteProcess, ids: readonly string[]): Promise<string> {
-    const contents: Outcome[] = [];
-    for (const id of ids) {
-      const session = await send(process, { op: "session", id });
-      const list = { newestFirst: false, ancestors: false, offset: 0, limit: 1000 };
-      contents.push([id, session, await send(process, { op: "list", id, ...list })]);
-    }
-    return JSON.stringify(contents);
+    return readAll(ids, (operation) => send(process, operation));
   }
 
   #next(): Operation {
     const random = this.#random;
-    const ids = Object.keys(this.#state.sessions);
+    const ids = [...this.#state.sessions.keys()];
     const free = Array.from({ length: 5 }, (_, i) => `${this.#name} s${i}`).filter((id) => !ids.includes(id));
     if (ids.length === 0) return { op: "create", id: free[0] as string, parent: null, title: null };
     const id = random.pick(ids);
-    const { messages, undo } = this.#state.sessions[id] as ModelState["sessions"][string];
+    const { messages, undo } = this.#state.sessions.get(id) as NaiveSession;
     if (messages.length > MOST_MESSAGES) return { op: "delete", id };
     const mid = messages.length === 0 ? null : random.pick(messages.slice(-10)).id;
     const dice = random.int(100);
@@ -118,14 +113,14 @@ function circumstances(): Circumstances {
 }
 
 /** Returns what `#read` returns when the store holds this state. */
-function contentOf(state: ModelState, ids: readonly string[]): string {
-  const contents = ids.map((id) => {
-    const session = state.sessions[id];
-    if (session === undefined) return [id, { error: "not_found" }, { error: "not_found" }];
-    const messages = session.messages.map(({ id: mid, ts, body, origin }, position) => {
-      return { id: mid, ts, body, origin, session: id, position };
-    });
-    return [id, shape(session), { messages, more: false }];
-  });
+function contentOf(state: ModelState, ids: readonly string[]): Promise<string> {
+  return readAll(ids, async (operation) => (await apply(state, operation, circumstances()))[1]);
+}
+
+/** Reads sessions with all their messages, as text. */
+async function readAll(ids: readonly string[], read: (operation: Operation) => Promise<Outcome>): Promise<string> {
+  const list = { newestFirst: false, ancestors: false, offset: 0, limit: 1000 };
+  const contents: Outcome[] = [];
+  for (const id of ids) contents.push([id, await read({ op: "session", id }), await read({ op: "list", id, ...list })]);
   return JSON.stringify(contents);
 }

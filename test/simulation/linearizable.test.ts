@@ -48,13 +48,15 @@ function circumstances() {
   return { number: number++, now: 5, continued: false };
 }
 
-function stateAfter(...operations: Operation[]): ModelState {
-  return operations.reduce((state, operation) => apply(state, operation, circumstances())[0], EMPTY_STATE);
+async function stateAfter(...operations: Operation[]): Promise<ModelState> {
+  let state = EMPTY_STATE;
+  for (const operation of operations) [state] = await apply(state, operation, circumstances());
+  return state;
 }
 
-const withA = stateAfter({ op: "create", id: "a", parent: null, title: null }, append("a", "m0"));
+const withA = await stateAfter({ op: "create", id: "a", parent: null, title: null }, append("a", "m0"));
 const emptyA = { title: "", parent: "", forkPoint: "", inherited: 0, revision: 1 };
-const withEmptyA = stateAfter({ op: "create", id: "a", parent: null, title: null });
+const withEmptyA = await stateAfter({ op: "create", id: "a", parent: null, title: null });
 const forkOfA = {
   forkPoint: "m0",
   copied: 1,
@@ -96,8 +98,8 @@ describe("the checker accepts", () => {
         saw(count("b"), 4, 5, refuse("not_found")),
       ],
     ],
-  ])("%s", (name, history) => {
-    expect(isLinearizable(name.includes("recreated") ? withEmptyA : withA, history)).toBe(true);
+  ])("%s", async (name, history) => {
+    expect(await isLinearizable(name.includes("recreated") ? withEmptyA : withA, history)).toBe(true);
   });
 });
 
@@ -160,8 +162,8 @@ describe("the checker notices", () => {
       ],
     ],
     ["an unknown session that is found", [saw(count("b"), 1, 2, 0)]],
-  ])("%s", (_, history) => {
-    expect(isLinearizable(withA, history)).toBe(false);
+  ])("%s", async (_, history) => {
+    expect(await isLinearizable(withA, history)).toBe(false);
   });
 });
 
@@ -173,19 +175,23 @@ describe("pages", () => {
   const next = (at: number, outcome: Outcome): Observed =>
     saw({ op: "page", id: "a", newestFirst: false, limit: 1, after: 7, mid: "m0" }, at, at + 1, outcome);
 
-  it("continue after the last message of the page before", () => {
+  it("continue after the last message of the page before", async () => {
     const grown = saw(append("a", "m1"), 3, 4, { ids: ["m1"], position: 1 });
-    expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m1", 1)], more: false })])).toBe(true);
-    expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m0", 0)], more: false })])).toBe(false);
-    expect(isLinearizable(withA, [first(1), grown, next(5, { messages: [], more: false })])).toBe(false);
+    expect(await isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m1", 1)], more: false })])).toBe(
+      true,
+    );
+    expect(await isLinearizable(withA, [first(1), grown, next(5, { messages: [shown("m0", 0)], more: false })])).toBe(
+      false,
+    );
+    expect(await isLinearizable(withA, [first(1), grown, next(5, { messages: [], more: false })])).toBe(false);
   });
 
-  it("are refused when the session was recreated", () => {
+  it("are refused when the session was recreated", async () => {
     const anew = [
       saw({ op: "delete", id: "a" }, 3, 4, {}),
       saw({ op: "create", id: "a", parent: null, title: null }, 5, 6, emptyA),
     ];
-    expect(isLinearizable(withA, [first(1), ...anew, next(7, refuse("invalid_argument"))])).toBe(true);
-    expect(isLinearizable(withA, [first(1), ...anew, next(7, { messages: [], more: false })])).toBe(false);
+    expect(await isLinearizable(withA, [first(1), ...anew, next(7, refuse("invalid_argument"))])).toBe(true);
+    expect(await isLinearizable(withA, [first(1), ...anew, next(7, { messages: [], more: false })])).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-import { apply, type Circumstances, type ModelSession, type ModelState } from "./model.js";
+import { apply, type Circumstances, type ModelState, type Source } from "./model.js";
 import type { Operation, Outcome } from "./operations.js";
 
 /** One operation as its client observed it. Moments are numbers in one order that all clients share. */
@@ -26,7 +26,7 @@ interface Place {
    * Maps the number of an operation to the source as it has read it. Fork, share, copy and create with a parent read
    * one.
    */
-  readonly sources: ReadonlyMap<number, ModelSession | null>;
+  readonly sources: ReadonlyMap<number, Source>;
 }
 
 /** Operations that change nothing. */
@@ -52,10 +52,10 @@ const MAX_PLACES = 10_000;
  * with a parent have two points: they read the source, then they write the target. An operation without an answer may
  * have happened at any time after its call, or never. Null: the search was given up.
  */
-export function isLinearizable(start: ModelState, history: readonly Observed[]): boolean | null {
+export async function isLinearizable(start: ModelState, history: readonly Observed[]): Promise<boolean | null> {
   if (history.length > MAX_OPERATIONS) throw new Error(`More than ${MAX_OPERATIONS} operations`);
   const search = new Search(history);
-  if (search.from({ state: start, done: 0, sources: new Map() })) return true;
+  if (await search.from({ state: start, done: 0, sources: new Map() })) return true;
   return search.isGivenUp ? null : false;
 }
 
@@ -78,7 +78,7 @@ class Search {
     return this.#seen.size > MAX_PLACES;
   }
 
-  from(place: Place): boolean {
+  async from(place: Place): Promise<boolean> {
     if (this.#history.every((_, i) => has(place.done, i) || !this.#isAnswered(i))) return true;
     const key = keyOf(place);
     if (this.#seen.has(key) || this.isGivenUp) return false;
@@ -86,45 +86,48 @@ class Search {
     const open = this.#history.flatMap((_, i) =>
       !has(place.done, i) && (this.#before[i] ?? []).every((j) => has(place.done, j)) ? [i] : [],
     );
-    const read = open.find((i) => this.#isReadHere(place, i));
-    if (read !== undefined) return this.from({ ...place, done: place.done + 2 ** read });
+    for (const i of open) {
+      if (await this.#isReadHere(place, i)) return this.from({ ...place, done: place.done + 2 ** i });
+    }
     // Operations without an answer are tried last, because the answers alone mostly determine the order.
     const known = open.filter((i) => this.#isAnswered(i));
     const unknown = open.filter((i) => !this.#isAnswered(i));
-    return [...known, ...unknown].some((i) => this.#moves(place, i).some((next) => this.from(next)));
+    for (const i of [...known, ...unknown]) {
+      for (const next of await this.#moves(place, i)) if (await this.from(next)) return true;
+    }
+    return false;
   }
 
   /**
    * Whether a read or a refusal has the right answer at this place. It changes nothing, so it can be placed here
    * without trying later places.
    */
-  #isReadHere({ state }: Place, i: number): boolean {
+  async #isReadHere({ state }: Place, i: number): Promise<boolean> {
     const { operation, at } = this.#at(i);
     if (!this.#isAnswered(i) || readsSource(operation)) return false;
     if (!READS.has(operation.op) && !isRefusal(this.#at(i).outcome)) return false;
-    const [next, outcome] = apply(state, operation, at);
+    const [next, outcome] = await apply(state, operation, at);
     return next === state && JSON.stringify(outcome) === this.#outcomes[i];
   }
 
-  #moves(place: Place, i: number): Place[] {
+  async #moves(place: Place, i: number): Promise<Place[]> {
     const { operation, at } = this.#at(i);
     const known = this.#isAnswered(i);
     const done = place.done + 2 ** i;
     const source = place.sources.get(i);
     if (readsSource(operation) && source === undefined) return this.#firstPoint(place, i);
-    const before = source === null ? withoutSession(place.state, sourceOf(operation)) : place.state;
-    const [state, outcome] = apply(before, operation, at, source ?? undefined);
-    const isLegal = known ? JSON.stringify(outcome) === this.#outcomes[i] : state !== before;
+    const [state, outcome] = await apply(place.state, operation, at, source);
+    const isLegal = known ? JSON.stringify(outcome) === this.#outcomes[i] : state !== place.state;
     if (!isLegal) return [];
     const sources = new Map(place.sources);
     sources.delete(i);
-    return [{ state: state === before ? place.state : state, done, sources }];
+    return [{ state, done, sources }];
   }
 
   /** The places after the first point: the source has been read, or the answer is a refusal that one point explains. */
   #firstPoint(place: Place, i: number): Place[] {
     const { operation } = this.#at(i);
-    const source = place.state.sessions[sourceOf(operation)] ?? null;
+    const source = place.state.sessions.get(sourceOf(operation)) ?? null;
     const places: Place[] = [];
     if (this.#refusedHere(place.state, operation, this.#outcomes[i] ?? "")) {
       places.push({ ...place, done: place.done + 2 ** i });
@@ -134,9 +137,9 @@ class Search {
   }
 
   #refusedHere(state: ModelState, operation: Operation, outcome: string): boolean {
-    const source = state.sessions[sourceOf(operation)];
+    const source = state.sessions.get(sourceOf(operation));
     if (outcome === '{"error":"not_found"}') {
-      return !source || (operation.op === "copy" && !state.sessions[operation.to]);
+      return !source || (operation.op === "copy" && !state.sessions.has(operation.to));
     }
     if (outcome !== '{"error":"invalid_argument"}' || !source || !("mid" in operation) || operation.mid === null) {
       return false;
@@ -170,14 +173,9 @@ function has(done: number, i: number): boolean {
   return Math.floor(done / 2 ** i) % 2 === 1;
 }
 
-function withoutSession(state: ModelState, id: string): ModelState {
-  const { [id]: _, ...sessions } = state.sessions;
-  return { ...state, sessions };
-}
+const sessionKeys = new WeakMap<object, string>();
 
-const sessionKeys = new WeakMap<ModelSession, string>();
-
-function sessionKey(session: ModelSession): string {
+function sessionKey(session: object): string {
   let key = sessionKeys.get(session);
   if (key === undefined) {
     key = JSON.stringify(session);
@@ -187,9 +185,9 @@ function sessionKey(session: ModelSession): string {
 }
 
 function keyOf({ state, done, sources }: Place): string {
-  const sessions = Object.entries(state.sessions)
+  const sessions = [...state.sessions]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([id, session]) => `${id}=${sessionKey(session)}`);
   const read = [...sources].sort(([a], [b]) => a - b).map(([i, source]) => `${i}<${source ? sessionKey(source) : ""}`);
-  return [done, ...sessions, ...read, JSON.stringify(state.lists)].join("|");
+  return [done, ...sessions, ...read, [...state.lists].join()].join("|");
 }

@@ -68,7 +68,7 @@ export type Operation =
   | { readonly op: "delete"; readonly id: string };
 
 /** Forks get this title. Runs do not check when a fork reads its source's title. */
-export const FORK_TITLE = "forked";
+const FORK_TITLE = "forked";
 
 /** The outcome of an operation, in a form that can be compared as JSON. A refusal is `{ error: code }`. */
 export type Outcome = unknown;

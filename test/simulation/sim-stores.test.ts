@@ -5,8 +5,8 @@ import { type SharedTables, SimDatabase } from "./sim-database.js";
 import { directSteps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 
-const START_MS = 1_800_000_000_000;
-let nowMs = START_MS;
+/** The clock of the case that is running. */
+let nowMs: () => number;
 
 /** A handle of the simulated stores is one namespace; here some share their logs. */
 class SimLogDatabase implements LogDatabase {
@@ -20,7 +20,7 @@ class SimLogDatabase implements LogDatabase {
   }
 
   namespace(namespace: string): LogStore {
-    const handle = this.#handles.get(namespace) ?? this.#open(new SimDatabase(() => nowMs, this.#shared));
+    const handle = this.#handles.get(namespace) ?? this.#open(new SimDatabase(nowMs, this.#shared));
     this.#handles.set(namespace, handle);
     return handle;
   }
@@ -37,7 +37,7 @@ class SimLogDatabase implements LogDatabase {
   async close(): Promise<void> {}
 }
 
-const steps = directSteps(() => nowMs);
+const steps = directSteps(() => nowMs());
 const kinds = {
   "the simulator, atomic": (db: SimDatabase) => new AtomicSimStore(db, steps),
   "the simulator, weak": (db: SimDatabase) => new WeakSimStore(db, steps, { block: 2, wall: 4 }),
@@ -46,12 +46,9 @@ const kinds = {
 for (const [name, open] of Object.entries(kinds)) {
   describeLogStore(name, {
     atomicAppend: name.endsWith("atomic"),
-    open: async () => {
-      nowMs = START_MS;
+    open: async (now) => {
+      nowMs = now;
       return new SimLogDatabase(open);
-    },
-    advance: (ms) => {
-      nowMs += ms;
     },
   });
 }

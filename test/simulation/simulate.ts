@@ -96,7 +96,7 @@ class Simulation {
     for (const operation of beginningOf(random, this.#profile)) {
       const at = this.#circumstances(NOW_MICROS);
       const { outcome } = await perform(provider, operation);
-      const [state, expected] = apply(this.#start, operation, at);
+      const [state, expected] = await apply(this.#start, operation, at);
       mustEqual(outcome, expected, JSON.stringify(operation));
       this.#start = state;
     }
@@ -259,7 +259,7 @@ class Simulation {
     // The time advances in leaps, so any reader may be so late that rows have been swept.
     const anomalies = this.#fleet.anomalies.filter((text) => !text.startsWith("Rows of session"));
     if (anomalies.length > 0 && !isRough) throw new Error(anomalies.join("\n"));
-    const isLegal = isLinearizable(this.#start, this.#history);
+    const isLegal = await isLinearizable(this.#start, this.#history);
     if (isLegal === false) throw new Error("No order of the operations explains the answers");
     if (isLegal === null) this.#undecided++;
     this.#checkListings();

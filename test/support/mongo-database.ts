@@ -14,8 +14,8 @@ export async function openMongoDatabase(
 }
 
 /**
- * Opens one new database several times. The handles are separate processes to each other. Closing the first one drops
- * the database, as above, so it is closed last.
+ * Opens one new database several times at once. The handles are separate processes to each other. Closing the first one
+ * drops the database, as above, so it is closed last.
  */
 export async function openMongoDatabases(
   server: MongoServer | null,
@@ -24,9 +24,8 @@ export async function openMongoDatabases(
 ): Promise<readonly MongoLogDatabase[]> {
   if (!server) throw new Error("There is no MongoDB server");
   const url = freshDatabaseUrl(server);
-  const all: MongoLogDatabase[] = [];
-  while (all.length < count)
-    all.push(await MongoLogDatabase.connect(url, { ...options, driver: { ...MONITORED, ...options.driver } }));
+  const connect = () => MongoLogDatabase.connect(url, { ...options, driver: { ...MONITORED, ...options.driver } });
+  const all = await Promise.all(Array.from({ length: count }, connect));
   const [first] = all as [MongoLogDatabase];
   if (server.process) return all;
   const close = first.close.bind(first);

@@ -172,8 +172,9 @@ export interface LogStore {
 
   /**
    * Ensures that nothing can ever follow in this log. Resolves to the number of its messages up to the end of the last
-   * complete batch. Must win against a busy appender. Sealing a sealed log gives the same answer again. `unnamed`:
-   * nothing was done, as with `append`. `lastSeq` is the place of the last message, if the caller knows it.
+   * complete batch. Must win against busy appenders, after a number of attempts that does not grow with how fast they
+   * are. Sealing a sealed log gives the same answer again. `unnamed`: nothing was done, as with `append`. `lastSeq` is
+   * the place of the last message, if the caller knows it.
    */
   seal(log: string, lastSeq?: number, call?: Call): Promise<number | "unnamed">;
 
@@ -214,7 +215,8 @@ export interface LogStore {
 
   /**
    * Replaces the bodies of these entries, in one step for each entry; everything else stays. An entry that is no longer
-   * there is skipped. Safe to repeat. Only erasing may use this, because entries never change in any other way.
+   * there is skipped. Safe to repeat, and safe beside other calls of the same: an entry gets one of the bodies, whole.
+   * Only erasing may use this, because entries never change in any other way.
    */
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void>;
 

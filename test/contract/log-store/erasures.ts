@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { ERASED_BODY, ERASED_PARTS } from "../../../src/domain/erasure.js";
+import { MessageBody } from "../../../src/domain/message-body.js";
 import type { Entry, LogStore } from "../../../src/storage/history/log-store.js";
-import { allComparable, created, disown, entry, fill, ODD_TEXTS, own, T0 } from "./fixtures.js";
+import { allComparable, created, disown, entry, fill, ODD_TEXTS, own, seqs, T0 } from "./fixtures.js";
 import type { LogStoreSubject } from "./subject.js";
 
 export function describeErasures(subject: LogStoreSubject): void {
@@ -100,6 +101,26 @@ export function describeErasures(subject: LogStoreSubject): void {
       const { entries: after } = await subject.store.readRange("u.1", 1, 3);
       expect(after.map(({ id, body }) => [id, body.parts])).toEqual(["m1", "m2"].map((id) => [id, ERASED_PARTS]));
       await subject.store.overwriteEntries([]);
+    });
+
+    it("can be called many times at once: each entry has one of the bodies, whole, and nothing else is lost", async () => {
+      const before = await fill(subject.store, "u.1", 1, 20, () => ({ remaining: 0 }));
+      const calls = Array.from({ length: 12 }, (_, i) => {
+        const some = i % 2 === 0 ? before : before.toReversed().slice(5);
+        const body = MessageBody.of({ parts: [{ id: "", type: "text", text: `${i}` }], metadata: { by: `${i}` } });
+        return subject.store.overwriteEntries(some.map((one) => ({ ...one, body })));
+      });
+      const appends = fill(subject.store, "v.1", 1, 5);
+      const following = subject.store.append("u.1", 21, [entry("u.1", 21)]);
+      await Promise.all([...calls, appends]);
+      expect(await following).toBe(1);
+      const { entries: after } = await subject.store.readRange("u.1", 1, 20);
+      expect(after.map(({ seq, id }) => [seq, id])).toEqual(before.map(({ seq, id }) => [seq, id]));
+      for (const { body } of after) {
+        expect(body.parts.map(({ text }) => text)).toEqual([body.metadata?.by]);
+      }
+      expect(await seqs(subject.store, "u.1", 21, 99)).toEqual([21]);
+      expect(await seqs(subject.store, "v.1", 1, 99)).toEqual([1, 2, 3, 4, 5]);
     });
   });
 

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "vitest";
+import { poll } from "../../support/poll.js";
 import { entries, entry, fill, own, seqs, T0 } from "./fixtures.js";
 import type { LogStoreSubject } from "./subject.js";
 
@@ -68,7 +69,7 @@ export function describeSeals(subject: LogStoreSubject): void {
         }
       };
       const appenders = [appender(1), appender(2)];
-      await expect.poll(() => accepted.length).toBeGreaterThan(5);
+      await poll(() => accepted.length > 5, "the writers are busy");
       const count = await subject.store.seal("u.1").finally(() => {
         sealed = true;
       });

@@ -1,11 +1,12 @@
 import { expect } from "vitest";
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
+import type { LogStoreHarness } from "../log-store/subject.js";
 import { FollowerSlots } from "./follow.js";
 import { naiveState } from "./naive-sessions-provider.js";
 import { NaiveStorageProvider } from "./naive-storage-provider.js";
 import { type Operation, SESSIONS, type Step } from "./operations.js";
-import { FUTURE_MS, type OpenStore, Providers } from "./providers.js";
+import { FUTURE_MS, Providers } from "./providers.js";
 import { type Outcome, outcomeOf, type Slots } from "./run.js";
 
 /** How many sweeps may be needed until nothing is left of the sessions that were deleted. */
@@ -17,8 +18,12 @@ type OperationOf<Op extends Operation["op"]> = Extract<Operation, { readonly op:
  * Performs the steps on providers that share a store, and on the naive model. Every answer must be the same, and
  * nothing may be left at the end.
  */
-export async function checkSteps(open: OpenStore, sizes: EngineOptions, steps: readonly Step[]): Promise<void> {
-  const providers = await Providers.open(open, sizes);
+export async function checkSteps(
+  harness: LogStoreHarness,
+  sizes: EngineOptions,
+  steps: readonly Step[],
+): Promise<void> {
+  const providers = await Providers.open(harness, sizes);
   const run = new Run(providers);
   try {
     for (const [i, step] of steps.entries()) {

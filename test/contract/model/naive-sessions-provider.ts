@@ -42,7 +42,9 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       if (!holds(existing, session)) throw alreadyExists(sessionId);
       return toSession(existing);
     }
-    const ancestors = parentId ? ancestryOfChild(this.find(parentId)) : [];
+    const parent = parentId ? this.sourceOf(parentId) : undefined;
+    if (parentId && parent === undefined) throw notFound("Session", parentId);
+    const ancestors = parent ? ancestryOfChild(parent) : [];
     return toSession(this.add({ sessionId, parentId: parentId ?? "", title, metadata, labels, ancestors }));
   }
 
@@ -123,6 +125,11 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
     const session = this.living.get(sessionId);
     if (session === undefined) throw notFound("Session", sessionId);
     return session;
+  }
+
+  /** The session that another one is made of, or that messages are copied from. */
+  protected sourceOf(sessionId: string): NaiveSession | undefined {
+    return this.living.get(sessionId);
   }
 
   /** All sessions. Those whose time has passed are deleted first. */

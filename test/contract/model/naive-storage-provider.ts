@@ -123,7 +123,7 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
     if (options.as === "copy") return this.#copy(sourceSessionId, newSessionId, options);
     const { as, upToMessageId, title } = options;
     const origin = JSON.stringify([as, sourceSessionId, upToMessageId ?? ""]);
-    const source = this.living.get(sourceSessionId);
+    const source = this.sourceOf(sourceSessionId);
     const existing = this.living.get(newSessionId);
     if (existing !== undefined) {
       const isSame = existing.origin === origin && (source === undefined || source.uid === existing.sourceUid);
@@ -197,7 +197,8 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
 
   #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId, expectedRevision }: ForkOptions) {
     if (sourceSessionId === targetSessionId) throw invalidArgument("A session cannot be copied onto itself");
-    const source = this.find(sourceSessionId);
+    const source = this.sourceOf(sourceSessionId);
+    if (source === undefined) throw notFound("Session", sourceSessionId);
     const target = this.find(targetSessionId);
     checkRevision(target, expectedRevision);
     const reserved = openDrafts(target).map(({ message }) => message.id);

@@ -1,23 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { expect } from "vitest";
 import { type EngineOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
-import type { LogStore } from "../../../src/storage/history/log-store.js";
+import type { LogDatabase, LogStore } from "../../../src/storage/history/log-store.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
+import { poll } from "../../support/poll.js";
+import type { LogStoreHarness } from "../log-store/subject.js";
 import { DRAFT_COUNT } from "./naive-drafts.js";
-
-/** A store that was opened for one sequence. */
-export interface OpenedStore {
-  /** Makes a handle. Each provider gets its own. */
-  store(): LogStore;
-  /** The age at which a sweep removes something, on a store that has its own clock. */
-  readonly sweepAgeMs?: number | undefined;
-  /** Waits until the store's own clock has moved. */
-  passTime?(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Opens an empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
-export type OpenStore = (nowMs: () => number) => Promise<OpenedStore>;
 
 /** The sizes are small, so that short sequences take every path. Each is a different mixture. */
 export const SIZES: readonly EngineOptions[] = [
@@ -44,37 +32,38 @@ const NOW_MICROS = 5;
 const DRAFT_TIMEOUT_MS = 1_000_000;
 const STALE_MS = 10;
 const SWEEP_AGE_MS = 100;
+/** On a store with its own clock, for which the run has to wait. */
+const OWN_SWEEP_AGE_MS = 1;
 
 /** Three providers over one store, one of which a StorageManager wraps, and the clocks by which they run. */
 export class Providers {
-  readonly #opened: OpenedStore;
+  readonly #database: LogDatabase;
   readonly #clocks: Clocks;
   readonly #all: readonly StorageOperations[];
   /** For looking at what is stored. No provider uses this handle. */
   readonly store: LogStore;
+  /** Whether the store has a clock of its own, which ignores that of the run and which nobody can move. */
+  readonly hasOwnClock: boolean;
   #asked = 0;
 
-  private constructor(opened: OpenedStore, sizes: EngineOptions, clocks: Clocks) {
-    this.#opened = opened;
+  private constructor(database: LogDatabase, hasOwnClock: boolean, sizes: EngineOptions, clocks: Clocks) {
+    this.#database = database;
     this.#clocks = clocks;
-    this.store = opened.store();
-    const provider = () => new LogHistoryProvider(opened.store(), optionsOf(opened, sizes, clocks));
+    this.hasOwnClock = hasOwnClock;
+    const store = () => database.namespace("default");
+    this.store = store();
+    const provider = () => new LogHistoryProvider(store(), optionsOf(hasOwnClock, sizes, clocks));
     this.#all = [provider(), provider(), new StorageManager({ main: provider() })];
   }
 
-  static async open(open: OpenStore, sizes: EngineOptions): Promise<Providers> {
+  static async open({ open, hasOwnClock = false }: LogStoreHarness, sizes: EngineOptions): Promise<Providers> {
     const clocks = { ms: 1, micros: NOW_MICROS };
-    return new Providers(await open(() => clocks.ms), sizes, clocks);
+    return new Providers(await open(() => clocks.ms), hasOwnClock, sizes, clocks);
   }
 
   /** The clock that stamps messages. */
   get nowMicros(): number {
     return this.#clocks.micros;
-  }
-
-  /** Whether the store has a clock of its own, which ignores that of the run and which nobody can move. */
-  get hasOwnClock(): boolean {
-    return this.#opened.sweepAgeMs !== undefined;
   }
 
   at(index: number): StorageOperations {
@@ -112,14 +101,16 @@ export class Providers {
     await provider.sweep();
   }
 
-  /** Waits until the store's own clock has moved, if it has one. */
+  /** Waits until the store's own clock has moved, if it has one. A sweep deletes only what was marked before that. */
   async passTime(): Promise<void> {
-    await this.#opened.passTime?.();
+    if (!this.hasOwnClock) return;
+    const beganMs = await this.store.timeMs();
+    await poll(async () => (await this.store.timeMs()) > beganMs, "the store's clock moves");
   }
 
   async close(): Promise<void> {
     for (const provider of this.#all) await provider.close();
-    await this.#opened.close();
+    await this.#database.close();
   }
 }
 
@@ -130,7 +121,7 @@ interface Clocks {
   micros: number;
 }
 
-function optionsOf({ sweepAgeMs }: OpenedStore, sizes: EngineOptions, clocks: Clocks): EngineOptions {
+function optionsOf(hasOwnClock: boolean, sizes: EngineOptions, clocks: Clocks): EngineOptions {
   return {
     nowMicros: () => clocks.micros,
     clockMs: () => clocks.ms,
@@ -138,7 +129,7 @@ function optionsOf({ sweepAgeMs }: OpenedStore, sizes: EngineOptions, clocks: Cl
     search: true,
     draftTimeoutMs: DRAFT_TIMEOUT_MS,
     limits: { futureMs: FUTURE_MS, draftCount: DRAFT_COUNT },
-    sweepAgeMs: sweepAgeMs ?? SWEEP_AGE_MS,
+    sweepAgeMs: hasOwnClock ? OWN_SWEEP_AGE_MS : SWEEP_AGE_MS,
     // Moves the clock while somebody waits, because an operation may wait for whoever has sealed a log.
     pause: (ms) => {
       clocks.ms += Math.ceil(ms);

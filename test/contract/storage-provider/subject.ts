@@ -1,13 +1,19 @@
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
+import type { LogStore } from "../../../src/storage/history/log-store.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../../src/storage/storage-provider.js";
 
 /** A store that was opened for one case. */
 export interface OpenedStorage {
-  /** Opens a provider over the store. It has its own caches, as a further process would. */
+  /**
+   * Opens a provider over the store. It has its own caches, as a further process would. Where a store can be opened
+   * more than once, every second provider uses a connection of its own.
+   */
   provider(options: EngineOptions): StorageProvider;
   /** The content of all messages that the store still holds, as text. Absent where that cannot be found out. */
   readonly stored?: (() => Promise<string>) | undefined;
+  /** A handle of the store that the providers keep their histories in. Absent where that is not a LogStore. */
+  readonly store?: (() => LogStore) | undefined;
   /** Closes the store and throws it away. */
   close(): Promise<void>;
 }
@@ -15,7 +21,10 @@ export interface OpenedStorage {
 export interface StorageProviderHarness {
   /** Whether the store can find messages by their words. */
   readonly searches: boolean;
-  /** Opens a new, empty store. `now`: the clock in milliseconds, for a store that has none of its own. */
+  /**
+   * Opens a new, empty store. `now` is the clock of the case, in milliseconds since 1970, for a store that has none of
+   * its own.
+   */
   open(now: () => number): Promise<OpenedStorage>;
 }
 
@@ -32,4 +41,6 @@ export interface StorageProviderSubject {
   open(options?: EngineOptions): StorageOperations;
   /** The content of all messages that the store still holds, as text. Absent where that cannot be found out. */
   readonly stored?: (() => Promise<string>) | undefined;
+  /** A handle of the store that the providers keep their histories in. Absent where that is not a LogStore. */
+  readonly store?: (() => LogStore) | undefined;
 }

@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import type { LogStore } from "../../../src/storage/history/log-store.js";
+import { created, fill, T0 } from "./fixtures.js";
+import type { LogStoreSubject } from "./subject.js";
+
+/** Every read that callers of the API wait for. The sweep and its repair read everything on purpose. */
+const READS: Readonly<Record<string, (store: LogStore) => Promise<unknown>>> = {
+  "a page in the middle of a log": (store) => store.readRange("u7.1", 40, 60, { limit: 10 }),
+  "a page in the middle of a log, newest first": (store) =>
+    store.readRange("u7.1", 1, 60, { descending: true, limit: 10 }),
+  "the end of a log": (store) => store.tail("u7.1"),
+  "the last messages of logs": (store) => store.readLast(["u7.1", "u3.1"]),
+  "messages by id": (store) => store.findById(["u7.1", "u3.1"], ["m1", "m2"]),
+  "a place by time": (store) => store.seqAtTime("u7.1", 1, 90, T0 + 50),
+  "a session": (store) => store.readRecord("session of u7"),
+  "a session by uid": (store) => store.readRecordByUid("u7"),
+  "a page of sessions": (store) => store.listRecords({ parentId: "" }, { limit: 5 }),
+  "a later page of sessions": (store) =>
+    store.listRecords({ parentId: "" }, { limit: 5, after: { updateTimeMicros: T0 + 9, sessionId: "x" } }),
+  "a page of a parent": (store) => store.listRecords({ parentId: "p" }, { limit: 5 }),
+  "a page of a label": (store) => store.listRecords({ parentId: "", labels: ["a=1"] }, { limit: 5 }),
+};
+
+export function describeCosts(subject: LogStoreSubject): void {
+  describe("reads of tables that nobody has analyzed", () => {
+    it("find what they return by a key", async (context) => {
+      const { harness, database, store } = subject;
+      if (!harness.sentDuring) return context.skip("the harness does not tell which statements a database is sent");
+      for (let i = 0; i < 12; i++) {
+        await created(store, `u${i}`, { parentId: "p", labels: { a: `${i % 3}` }, updateTimeMicros: T0 + i });
+        await fill(store, `u${i}.1`, 1, 90, () => ({ remaining: 0 }));
+      }
+      for (const [name, read] of Object.entries(READS)) {
+        const sent = await harness.sentDuring(database, () => read(store));
+        expect(sent.length, name).toBeGreaterThan(0);
+        expect(
+          sent.filter(({ scansAll }) => scansAll),
+          name,
+        ).toEqual([]);
+      }
+    });
+  });
+}

@@ -1,0 +1,126 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, expect, it } from "vitest";
+import { describeWith, install, ROOT, run } from "../support/toolchain.js";
+
+const QUIET = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline"];
+/** What the guide installs beside the package. */
+const BESIDE = ["vitest", "fast-check", "typescript", "@types/node"] as const;
+const STRICT = ["--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyTypes", "--noEmit"];
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+const project = mkdtempSync(join(tmpdir(), "session-pool-store-"));
+
+type Files = Readonly<Record<string, string>>;
+
+const TOY = {
+  "toy-log.ts": read("test/contract/published/toy-log.ts"),
+  "toy-store.ts": read("test/contract/published/toy-store.ts"),
+  "contract.test.ts": read("test/contract/published/contract.ts"),
+};
+
+afterAll(() => rmSync(project, { recursive: true }));
+
+/** Makes a project outside the repository, as docs/adding-a-store.md says, but with the versions that we use. */
+async function makeProject(): Promise<void> {
+  const packed = await run("npm", ["pack", "--loglevel", "error", "--pack-destination", project]);
+  const { devDependencies } = JSON.parse(read("package.json")) as { devDependencies: Files };
+  writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  const beside = BESIDE.map((name) => `${name}@${devDependencies[name]}`);
+  const tarball = join(project, packed.trim().split("\n").at(-1) ?? "");
+  await install("npm", ["install", ...QUIET, tarball, ...beside], { cwd: project });
+}
+
+/** Writes the files of a store into a folder of its own. */
+function storeOf(name: string, files: Files): string {
+  const folder = join(project, name);
+  mkdirSync(folder);
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+  return folder;
+}
+
+/** The toy store with one change, which breaks it. */
+function brokenToy(file: keyof typeof TOY, from: string, to: string): Files {
+  expect(TOY[file]).toContain(from);
+  return { ...TOY, [file]: TOY[file].replace(from, to) };
+}
+
+interface Report {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+}
+
+/** Runs those cases of a store whose names match. The exit code says only what the report says. */
+async function reportOf(folder: string, cases: string): Promise<Pick<Report, "numPassedTests" | "numFailedTests">> {
+  const path = join(folder, "report.json");
+  const args = ["run", "--root", folder, "--reporter=json", "--outputFile", path, "-t", cases];
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST"));
+  const env = { ...Object.fromEntries(own), MODEL_RUNS: "10", MODEL_SEED: "1" };
+  const program = join(project, "node_modules/vitest/vitest.mjs");
+  const ended = await promisify(execFile)(process.execPath, [program, ...args], { cwd: folder, env }).then(
+    () => 0,
+    ({ code }: { code: unknown }) => code,
+  );
+  const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(path, "utf8")) as Report;
+  expect(ended).toBe(numFailedTests > 0 ? 1 : 0);
+  return { numPassedTests, numFailedTests };
+}
+
+/** The TypeScript of the guide, without the indentation of its list. */
+function guidePrograms(): readonly string[] {
+  const blocks = read("docs/adding-a-store.md").matchAll(/^( *)```ts\n(.*?)^ *```$/gms);
+  return [...blocks].map(([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""));
+}
+
+function guideProgram(text: string): string {
+  const found = guidePrograms().filter((program) => program.includes(text));
+  if (found.length !== 1) throw new Error(`The guide has ${found.length} programs with ${text}`);
+  return found[0] as string;
+}
+
+async function compile(folder: string, ...files: readonly string[]): Promise<void> {
+  const target = ["--module", "nodenext", "--target", "es2023", "--types", "node", "--skipLibCheck"];
+  await run(join(project, "node_modules/.bin/tsc"), [...STRICT, ...target, ...files], { cwd: folder });
+}
+
+await describeWith("a store outside the repository, with the packed package", makeProject, () => {
+  it("compiles strictly and passes every suite", async () => {
+    const folder = storeOf("toy", TOY);
+    await compile(folder, "contract.test.ts");
+    const { numPassedTests, numFailedTests } = await reportOf(folder, "");
+    expect(numFailedTests).toBe(0);
+    expect(numPassedTests).toBeGreaterThan(500);
+  });
+
+  it.each([
+    ["LogStore on toy replaceRecord", "toy-store.ts", "before?.revision !== ifRevision", "!before"],
+    ["LogStore on toy append", "toy-log.ts", "seq !== this.#lastSeq + 1", "seq <= this.#lastSeq"],
+    ["LogStore on toy the update time", "toy-store.ts", "this.#database.now()", "Date.now()"],
+    ["StorageProvider on toy.*labels", "toy-store.ts", "labelTexts(record.labels).includes(label)", "label !== ''"],
+    ["histories on toy", "toy-store.ts", "labelTexts(record.labels).includes(label)", "label !== ''"],
+  ] as const)("fails %s once it is broken in %s", async (cases, file, from, to) => {
+    const folder = storeOf(cases.replaceAll(/\W/g, "-"), brokenToy(file, from, to));
+    expect((await reportOf(folder, cases)).numFailedTests).toBeGreaterThan(0);
+  });
+
+  it("gets its first green cases as the guide says", async () => {
+    const first = guideProgram("class ExampleLogDatabase");
+    const mended = guideProgram("?? { revision: 0 }");
+    const body = /^ {2}async replaceTodos.*?^ {2}\}\n/ms;
+    const files = { "example-store.ts": first, "contract.test.ts": guideProgram("open: async (now)") };
+    const folder = storeOf("example", files);
+    await compile(folder, "contract.test.ts");
+    expect(await reportOf(folder, "example todos")).toMatchObject({ numFailedTests: 1 });
+    expect(first).toMatch(body);
+    const indented = mended.replaceAll(/^(?=.)/gm, "  ");
+    writeFileSync(
+      join(folder, "example-store.ts"),
+      first.replace(body, () => indented),
+    );
+    await compile(folder, "contract.test.ts");
+    const { numPassedTests, numFailedTests } = await reportOf(folder, "example todos");
+    expect([numPassedTests > 4, numFailedTests]).toEqual([true, 0]);
+  });
+});
