@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { installClaudeSdk } from "./adapters/claude-sdk.js";
-import { documentedProgram } from "./documented.js";
+import { documentedProgram, promisedLines } from "./documented.js";
 import { installInto, packInto } from "./packing.js";
 import { preparePythonClient } from "./python.js";
 
@@ -47,16 +47,10 @@ await describeWith(
 
     afterAll(() => server.stop());
 
-    it("keeps a conversation through its client", async () => {
-      writeFileSync(
-        join(folder, "use.js"),
-        `import { createSessionPoolClient, text, textOf } from "session-pool-client";
-       import { MessageService } from "session-pool-client/gen";
-       const client = createSessionPoolClient({ baseUrl: ${JSON.stringify(server.httpUrl)} });
-       await client.append("s", text("user", "Hello"), { createSession: true });
-       for await (const message of client.history("s")) console.log(textOf(message), MessageService.typeName);`,
-      );
-      expect(await run(process.execPath, ["use.js"], { cwd: folder })).toBe("Hello sessionpool.v1.MessageService\n");
+    it("keeps a conversation through its client, as the client's README says", async () => {
+      const program = documentedProgram("ts", 'client.history("kyoto")) console.log(textOf(message)); // → When');
+      writeFileSync(join(folder, "use.js"), program.replace("http://127.0.0.1:8080", server.httpUrl));
+      expect(await run(process.execPath, ["use.js"], { cwd: folder })).toBe(`${promisedLines(program)}\n`);
     });
 
     it("contains every file that its protos import, so that buf generate makes stubs as docs/clients.md says", async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it } from "vitest";
+import { documentedProgram } from "../clients/documented.js";
 import { describeWith, install, ROOT, run } from "../support/toolchain.js";
 
 const QUIET = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline"];
@@ -68,18 +69,6 @@ async function reportOf(folder: string, cases: string): Promise<Pick<Report, "nu
   return { numPassedTests, numFailedTests };
 }
 
-/** The TypeScript of the guide, without the indentation of its list. */
-function guidePrograms(): readonly string[] {
-  const blocks = read("docs/adding-a-store.md").matchAll(/^( *)```ts\n(.*?)^ *```$/gms);
-  return [...blocks].map(([, indent = "", text = ""]) => text.replaceAll(new RegExp(`^${indent}`, "gm"), ""));
-}
-
-function guideProgram(text: string): string {
-  const found = guidePrograms().filter((program) => program.includes(text));
-  if (found.length !== 1) throw new Error(`The guide has ${found.length} programs with ${text}`);
-  return found[0] as string;
-}
-
 async function compile(folder: string, ...files: readonly string[]): Promise<void> {
   const target = ["--module", "nodenext", "--target", "es2023", "--types", "node", "--skipLibCheck"];
   await run(join(project, "node_modules/.bin/tsc"), [...STRICT, ...target, ...files], { cwd: folder });
@@ -106,10 +95,10 @@ await describeWith("a store outside the repository, with the packed package", ma
   });
 
   it("gets its first green cases as the guide says", async () => {
-    const first = guideProgram("class ExampleLogDatabase");
-    const mended = guideProgram("?? { revision: 0 }");
+    const first = documentedProgram("ts", "class ExampleLogDatabase");
+    const mended = documentedProgram("ts", "?? { revision: 0 }");
     const body = /^ {2}async replaceTodos.*?^ {2}\}\n/ms;
-    const files = { "example-store.ts": first, "contract.test.ts": guideProgram("open: async (now)") };
+    const files = { "example-store.ts": first, "contract.test.ts": documentedProgram("ts", "open: async (now)") };
     const folder = storeOf("example", files);
     await compile(folder, "contract.test.ts");
     expect(await reportOf(folder, "example todos")).toMatchObject({ numFailedTests: 1 });
@@ -122,5 +111,17 @@ await describeWith("a store outside the repository, with the packed package", ma
     await compile(folder, "contract.test.ts");
     const { numPassedTests, numFailedTests } = await reportOf(folder, "example todos");
     expect([numPassedTests > 4, numFailedTests]).toEqual([true, 0]);
+  });
+
+  it("is given to every suite and to a pool as the guide says", async () => {
+    const suites = `import type { LogStoreHarness } from "session-pool/testing";
+      declare const harness: LogStoreHarness;
+      ${documentedProgram("ts", "describeModel(")}`;
+    const files = {
+      "example-store.ts": documentedProgram("ts", "class ExampleLogDatabase"),
+      "suites.ts": suites,
+      "use.ts": documentedProgram("ts", "new LogHistoryProvider(database"),
+    };
+    await compile(storeOf("used", files), "suites.ts", "use.ts");
   });
 });

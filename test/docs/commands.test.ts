@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Child, run, type Served } from "../support/child.js";
 import { poll } from "../support/poll.js";
@@ -11,12 +11,24 @@ const files = repositoryFiles();
 const pages = files.filter(
   (path) => /^(docs\/.*|(examples|clients)\/.*|[A-Z]+)\.md$/.test(path) && path !== "CHANGELOG.md",
 );
-const blocks = pages.flatMap(shellBlocks);
+/** Pages whose every command another test runs. */
+const RUN_WHOLE = new Map([
+  ["docs/operations/move.md", "test/docs/move.test.ts"],
+  ["docs/tutorials/chat-backend-in-python.md", "test/docs/tutorials.test.ts"],
+  ["docs/tutorials/chat-backend-in-typescript.md", "test/docs/tutorials.test.ts"],
+]);
+const blocks = pages.filter((page) => !RUN_WHOLE.has(page)).flatMap(shellBlocks);
 const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { scripts: Record<string, string> };
 
 /** Programs that no test can run as they are written, and why. Others must be among those that `problemWith` checks. */
 const NOT_RUN = new Map([
   ["cd", "changes the folder for the command after it"],
+  ["chown", "needs a user of its own"],
+  ["cp", "copies what the text before it names"],
+  ["rm", "removes what the text before it names"],
+  ["ln", "puts an installed program where the unit expects it"],
+  ["systemctl", "needs systemd; test/docs/systemd-unit.test.ts checks the unit, and runs its command"],
+  ["umask", "test/docs/move.test.ts runs the same way of writing a secret file"],
   ["mkdir", "makes a folder for the command after it"],
   ["echo", "prints the exit code of the command before it"],
   ["curl", "README's are run below; the others show answers that README's do not"],
@@ -29,6 +41,10 @@ const NOT_RUN = new Map([
 const WRITTEN_BY_READERS = ["test/contract/log-store.example.test.ts"];
 
 describe("the shell commands of the documents", () => {
+  it.each([...RUN_WHOLE])("of %s are run by %s", (page, test) => {
+    expect(readFileSync(join(ROOT, test), "utf8")).toContain(basename(page, ".md"));
+  });
+
   it("are found", () => {
     expect(new Set(blocks.map(({ page }) => page))).toContain("README.md");
     expect(blocks.length).toBeGreaterThan(20);
@@ -142,7 +158,7 @@ const FOREIGN_NAMES = [
     "g",
   ),
   /\b(git(hub|lab)\.com|ghcr\.io|docker\.io|quay\.io)[/:]+session-pool\b/g,
-  /\b(docker (run|pull)|image:)[^\n`]* ["']?session-pool\b/g,
+  /\b(docker (run(?! --pull never)|pull)|image:)[^\n`]* ["']?session-pool\b/g,
 ];
 
 /** Returns what is wrong with a command, or undefined. */
@@ -150,7 +166,9 @@ async function problemWith(
   [program = "", ...args]: readonly string[],
   made: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  switch (program) {
+  switch (program.replace(/^\(/, "")) {
+    case "sudo":
+      return await problemWith(args, made);
     case "session-pool":
     case "node_modules/.bin/session-pool":
       return await problemWithFlags(args);
@@ -173,12 +191,12 @@ async function problemWith(
         .map((word) => problemWithFile(word, made))
         .find(Boolean);
     default:
-      return NOT_RUN.has(program) ? undefined : "is neither run nor checked, and no reason is given";
+      return NOT_RUN.has(program.replace(/^\(/, "")) ? undefined : "is neither run nor checked, and no reason is given";
   }
 }
 
 async function problemWithNpm([verb = "", ...args]: readonly string[]): Promise<string | undefined> {
-  if (verb === "ci" || verb === "pack" || verb === "install") return undefined;
+  if (["ci", "init", "install", "pack", "pkg"].includes(verb)) return undefined;
   const name = verb === "run" ? args.find((word) => !word.startsWith("-")) : verb;
   if (name === undefined || !(name in scripts)) return "package.json has no such script";
   const after = args.includes("--") ? args.slice(args.indexOf("--") + 1) : [];
@@ -196,6 +214,7 @@ const helps = new Map<string, Promise<string>>();
 /** Checks a command of the program, and its flags, against its help. */
 async function problemWithFlags(args: readonly string[]): Promise<string | undefined> {
   const [command = "", second = ""] = args;
+  if (command === "--version") return undefined;
   const names = ["sessions", "todo", "keys"].includes(command) ? [command, second] : [command];
   const key = names.join(" ");
   if (!helps.has(key))

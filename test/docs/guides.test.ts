@@ -52,27 +52,6 @@ describe("whoever follows a guide", () => {
     );
     await compiled();
   });
-
-  it("adds a store whose missing methods the compiler names", async () => {
-    const store = documentedProgram("ts", "class ExampleLogStore");
-    write(
-      "src/storage/example/example-log-store.ts",
-      `import type { LogStore } from "../history/log-store.js";\n${store}`,
-    );
-    await expect(compiled()).rejects.toThrow(/Class 'ExampleLogStore' incorrectly implements interface 'LogStore'/);
-    rmSync(join(copy, "src/storage/example"), { recursive: true });
-  });
-
-  it("checks a store with the contract, by a test that compiles", async () => {
-    write(
-      "src/storage/example/example-log-database.ts",
-      `export { MemoryLogDatabase as ExampleLogDatabase } from "../memory/memory-log-database.js";`,
-    );
-    for (const path of ["test/contract", "test/support"])
-      cpSync(join(ROOT, path), join(copy, path), { recursive: true });
-    write("test/contract/log-store.example.test.ts", documentedProgram("ts", "describeLogStore("));
-    await compiled("test/contract/log-store.example.test.ts");
-  });
 });
 
 /** Puts a text in at the one place where the pattern matches. */

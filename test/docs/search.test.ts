@@ -8,8 +8,8 @@ import { parseSearch } from "../../src/domain/search.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
+import { documentedProgram } from "../clients/documented.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
-import { documentedProgram } from "../support/page-commands.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-search-"));
 const mongo = await startMongoServer();

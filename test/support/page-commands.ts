@@ -1,22 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { MAIN } from "./child.js";
 import { poll } from "./poll.js";
 import { ROOT } from "./toolchain.js";
-
-/** Returns the one block of the pages for operators in a language that contains this text. */
-export function documentedProgram(language: string, text: string): string {
-  const folder = join(ROOT, "docs/operations");
-  const pages = readdirSync(folder).filter((name) => name.endsWith(".md"));
-  const found = pages
-    .flatMap((name) => [...readFileSync(join(folder, name), "utf8").matchAll(/^```(\w+)\n(.*?)^```$/gms)])
-    .filter(([, of, block]) => of === language && block?.includes(text));
-  if (found.length !== 1) throw new Error(`The pages have ${found.length} blocks of ${language} with ${text}`);
-  return found[0]?.[2] as string;
-}
 
 /** A server that a page's command has started. */
 export interface PageServer {
