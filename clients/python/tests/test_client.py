@@ -4,6 +4,7 @@ import threading
 import time
 from datetime import datetime, timedelta, timezone
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -261,7 +262,9 @@ def test_a_message_is_erased(client: SessionPoolClient, session_id: str) -> None
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    assert version("session-pool") == "0.1.0"
+    manifest = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    installed = version("session-pool")
+    assert f'\nversion = "{installed}"\n' in manifest
     assert len(new_id()) == 36
 
 
