@@ -3,7 +3,7 @@ import { checkCall } from "../domain/call.js";
 import { DomainError, NotImplementedError, noAnswer, notFound } from "../domain/errors.js";
 import { ulidFactory } from "../domain/ids.js";
 import type { Todo } from "../domain/todo.js";
-import { checkTodo, checkTodos } from "./check-todos.js";
+import { checkTodo, checkTodos } from "../domain/validate-todos.js";
 import { unlessLacking } from "./message-reads.js";
 import type { PoolContext } from "./pool-context.js";
 import { TurnLock } from "./turn-lock.js";
@@ -96,7 +96,7 @@ export class TodoTracker {
         checkCall(call);
         const { todos, revision } = await storage.readTodos(call);
         const next = plan(todos);
-        checkTodos(next, this.#root.limits);
+        checkTodos(next, this.#root.limits, todos);
         const isReplaced: unknown = await storage.replaceTodos(next, revision, call);
         if (isReplaced === true) return next;
         // Without this check, a provider that returns nothing would be asked again for ever.

@@ -2,7 +2,7 @@ import { checkIntegers, checkJsonText } from "../../codec/json-text.js";
 import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { checkText } from "../../domain/validate.js";
-import { checkTodos } from "../../pool/check-todos.js";
+import { checkTodos } from "../../domain/validate-todos.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";

@@ -88,6 +88,16 @@ describe("TodoTracker", () => {
     expect(await ids()).toEqual(["a", "b"]);
   });
 
+  it("lets a list that is over lowered limits shrink and change, but not grow", async () => {
+    await todos.replace([todo("a"), todo("b"), todo("c", { content: "x".repeat(200) })]);
+    todos = tracker({ todoCount: 1, todoBytes: 100 });
+    await refusal(todos.add(todo("d")), "invalid_argument");
+    await refusal(todos.update(todo("c", { content: "y".repeat(201) }), ["content"]), "invalid_argument");
+    await todos.update(todo("c", { content: "y".repeat(199) }), ["content"]);
+    await todos.remove("a");
+    expect(await ids()).toEqual(["b", "c"]);
+  });
+
   it("enforces the limit of the total size", async () => {
     todos = tracker({ todoBytes: 300 });
     await todos.add(todo("a", { content: "x".repeat(200) }));
