@@ -14,7 +14,7 @@ export interface WatchOptions {
    * within 15 seconds, and messages are removed before it has reconnected.
    */
   readonly fromPosition?: number;
-  /** The `resumeToken` of an earlier event, after which the watch continues. Excludes `fromPosition`. */
+  /** The `resumeToken` of an earlier event, after which the watch continues. Wins over `fromPosition`. */
   readonly resumeToken?: string;
   /** Ends the watch: the iteration ends without an error. */
   readonly signal?: AbortSignal;

@@ -54,7 +54,7 @@ interface TurnState {
 }
 
 /** The first of the appends, which can be stored in one write, and why the next one cannot. */
-interface PlannedRun {
+interface PlannedWrite {
   readonly plans: readonly Plan[];
   /** Whether the next one must be planned on a fresh head. */
   readonly isStale?: boolean;
@@ -145,7 +145,7 @@ export class AppendTurn {
   }
 
   /** Plans as many appends as one write can store, each on the state that the ones before it leave. */
-  async #planAll(head: Head, { isFresh, looksUpAll }: TurnState, call: Call | undefined): Promise<PlannedRun> {
+  async #planAll(head: Head, { isFresh, looksUpAll }: TurnState, call: Call | undefined): Promise<PlannedWrite> {
     const plans: Plan[] = [];
     const ids = new Set<string>();
     let end = head;
