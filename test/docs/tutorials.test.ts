@@ -1,10 +1,9 @@
-import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { buildClientInto } from "../../scripts/build.mjs";
+import { freePort } from "../support/nginx.js";
 import { cached, describeWith, install, needPrograms, PROTO_FOLDER, ROOT, run } from "../support/toolchain.js";
 import { type Step, stepsOf, Terminals } from "./tutorial.js";
 
@@ -104,13 +103,4 @@ function describeTutorial({ page, examples, installed, programs, prepareClone, i
       if (step.kind === "commands") await terminals.follow(step.commands);
     }
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
