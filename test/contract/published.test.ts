@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, it } from "vitest";
-import { documentedProgram } from "../clients/documented.js";
+import { documentedProgram, promisedLines } from "../clients/documented.js";
 import { describeWith, install, ROOT, run } from "../support/toolchain.js";
 
 const QUIET = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline"];
@@ -113,15 +113,25 @@ await describeWith("a store outside the repository, with the packed package", ma
     expect([numPassedTests > 4, numFailedTests]).toEqual([true, 0]);
   });
 
-  it("is given to every suite and to a pool as the guide says", async () => {
+  it("is given to every suite as the guide says", async () => {
     const suites = `import type { LogStoreHarness } from "session-pool/testing";
       declare const harness: LogStoreHarness;
       ${documentedProgram("ts", "describeModel(")}`;
     const files = {
       "example-store.ts": documentedProgram("ts", "class ExampleLogDatabase"),
       "suites.ts": suites,
-      "use.ts": documentedProgram("ts", "new LogHistoryProvider(database"),
     };
-    await compile(storeOf("used", files), "suites.ts", "use.ts");
+    await compile(storeOf("used", files), "suites.ts");
+  });
+
+  it("is used by the guide's program", async () => {
+    const program = documentedProgram("ts", "new LogHistoryProvider(database");
+    const store = 'export { ToyLogDatabase as ExampleLogDatabase } from "./toy-store.js";';
+    const config = documentedProgram("json", '"files": ["program.ts"]');
+    const files = { ...TOY, "example-store.ts": store, "program.ts": program, "tsconfig.json": config };
+    const folder = storeOf("program", files);
+    await run(join(project, "node_modules/.bin/tsc"), [], { cwd: folder });
+    const printed = await run(process.execPath, ["build/program.js"], { cwd: folder });
+    expect(printed.trim().split("\n")).toEqual(promisedLines(program));
   });
 });

@@ -117,10 +117,10 @@ export interface LogStore {
   /**
    * Turns a record that is being restored into a living one: replaces it with this one of the same uid, with the next
    * revision and the stored `forks`. `exists`: a living record has the session id by now. `gone`: there is no such
-   * record, or it is no longer being restored. In both cases nothing was changed. Sending the same again gives
-   * `published`. When an unknown outcome cannot be read back, this rejects with `unavailable` and never answers `gone`:
-   * after `gone`, the caller deletes the messages, but if the record was published and then deleted, forks may name
-   * them.
+   * record, or it is no longer being restored. In both cases nothing was changed. `published` also when a living record
+   * has this uid already, whatever it holds, because then this was sent before. When an unknown outcome cannot be read
+   * back, this rejects with `unavailable` and never answers `gone`: after `gone`, the caller deletes the messages, but
+   * if the record was published and then deleted, forks may name them.
    */
   publishRecord(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone">;
 
@@ -223,8 +223,8 @@ export interface LogStore {
   /**
    * Finds entries of logs of this namespace by their words, whether or not a record shows them. Entries of logs that a
    * record of another namespace owns are never found. Copies of a message are separate entries. `after` is a place that
-   * an earlier call returned. Finds at most `limit` entries; a store may look at only a part at a time and return
-   * fewer, with `next`. Absent where the store has no index of words.
+   * an earlier call returned; another one is `invalid_argument`. Finds at most `limit` entries; a store may look at
+   * only a part at a time and return fewer, with `next`. Absent where the store has no index of words.
    */
   searchEntries?(search: EntrySearch, page: SearchedPage, call?: Call): Promise<FoundEntries>;
 

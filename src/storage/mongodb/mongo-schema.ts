@@ -7,7 +7,8 @@ import { duplicateKey } from "./mongo-errors.js";
 import type { RecordDocument } from "./record-document.js";
 
 /**
- * Increases with every change that an older version cannot read. Since 2, sweeps mark what they may clear away, and
+ * Increases with every change that an older version cannot read, and with every new field of a record, which an older
+ * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and
  * records name their logs and drafts.
  */
 export const SCHEMA_VERSION = 2;

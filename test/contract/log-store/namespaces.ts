@@ -71,10 +71,12 @@ export function describeNamespaces(subject: LogStoreSubject): void {
     it("change nothing and reject", async () => {
       const past = { deadlineMs: Date.now() - 1 };
       const gone = { signal: AbortSignal.abort() };
-      await expect(subject.store.createRecord(record("u1"), past)).rejects.toMatchObject({ code: "deadline_exceeded" });
-      await expect(subject.store.replaceTodos([], 0, gone)).rejects.toMatchObject({ code: "canceled" });
-      await expect(subject.store.readRecord("s", gone)).rejects.toMatchObject({ code: "canceled" });
-      await expect(subject.store.seal("u.1", 0, past)).rejects.toMatchObject({ code: "deadline_exceeded" });
+      await expect(subject.store.createRecord(record("u1"), past), "createRecord").rejects.toMatchObject({
+        code: "deadline_exceeded",
+      });
+      await expect(subject.store.replaceTodos([], 0, gone), "replaceTodos").rejects.toMatchObject({ code: "canceled" });
+      await expect(subject.store.readRecord("s", gone), "readRecord").rejects.toMatchObject({ code: "canceled" });
+      await expect(subject.store.seal("u.1", 0, past), "seal").rejects.toMatchObject({ code: "deadline_exceeded" });
       expect(await subject.database.listNamespaces()).toEqual([]);
       expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "open" });
     });

@@ -298,9 +298,10 @@ async function pagedUids(
   labels?: readonly string[],
 ): Promise<string[]> {
   const found: SessionRecord[] = [];
-  for (;;) {
+  for (let pages = 1; pages <= 1000; pages++) {
     const page = await store.listRecords({ parentId, labels }, { limit, after: found.at(-1) });
     found.push(...page);
     if (page.length < limit) return uidsOf(found);
   }
+  throw new Error("listRecords never ends");
 }

@@ -227,6 +227,8 @@ function fullRecord(uid: string): NextRecord {
     inheritedCount: 7,
     title: "Title",
     metadata: { a: [1, null, { "b.c": "$d" }], big: 1.5e300, deep: { er: true } },
+    labels: { "a.b": "$c", plain: "" },
+    expireTimeMicros: T0 + 1_000_000,
     createTimeMicros: T0 - 5,
     updateTimeMicros: T0 + 5,
     origin: { kind: "fork", sourceSessionId: "source", sourceUid: "u0", upToMessageId: "m4" },

@@ -39,7 +39,7 @@ export class ToyLogDatabase implements LogDatabase {
   readonly now: () => number;
   isClosed = false;
 
-  constructor(now: () => number) {
+  constructor(now: () => number = Date.now) {
     this.now = now;
   }
 

@@ -126,7 +126,7 @@ describe("openApiDocument", () => {
     expect(ofField(as(sessionId, "root_id", "NewRequest"))).toMatchObject({ maxLength: 128 });
     expect(ofField(as(expectedRevision, "at_most", "NewRequest"))).toHaveProperty("pattern");
     expect(ofField(as(expectedRevision, "at_most", "NewResponse"))).toEqual({});
-    expect(ofField(as(title, "color", "NewRequest"))).toEqual({});
+    expect(ofField(as(title, "no_such_field", "NewRequest"))).toEqual({});
   });
 
   test("refers only to components that exist, and to every one of them", () => {

@@ -32,6 +32,20 @@ describe("a message that arrives just before the seal", () => {
   });
 });
 
+it("a deleted session keeps nothing that its caller gave", async () => {
+  const world = new World("atomic");
+  const process = world.process();
+  await process.createSession({
+    ...{ sessionId: "a", title: "Kyoto", metadata: { a: 1 }, labels: { topic: "travel" } },
+    expireTimeMicros: LATER_MICROS,
+  });
+  const { uid } = world.record("a");
+  await process.deleteSession("a");
+  const stored = (await process.simStore.scanRecords("", 10)).find((record) => record.uid === uid);
+  expect(stored).toMatchObject({ deleted: true, title: "", drafts: [] });
+  expect([stored?.metadata, stored?.labels, stored?.expireTimeMicros]).toEqual([undefined, undefined, undefined]);
+});
+
 describe("a rollover after an editor that died", () => {
   it("keeps the timestamp of the last message, which decides which messages are older", async () => {
     const world = new World("atomic");
