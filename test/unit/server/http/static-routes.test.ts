@@ -1,10 +1,14 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { CallPipeline } from "../../../../src/server/call/front-call.js";
 import { compress } from "../../../../src/server/http/compression.js";
 import { StaticRoutes } from "../../../../src/server/http/static-routes.js";
 import { TestLogger } from "../../../support/test-logger.js";
+
+// Other tests in the same process may have loaded these modules without the mock, and must not get them with it.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => vi.resetModules());
 
 vi.mock("../../../../src/server/http/compression.js", async (original) => {
   const real = await original<typeof import("../../../../src/server/http/compression.js")>();

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { type Db, MongoNetworkError, MongoServerError, ObjectId, Timestamp } from "mongodb";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { hasChangeStreams, MongoChanges } from "../../../../src/storage/mongodb/mongo-changes.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 
@@ -9,6 +9,10 @@ const LOST = new MongoNetworkError("lost");
 
 /** The lengths of the requested pauses, in milliseconds. The tests do not wait for them. */
 const pauses = vi.hoisted(() => [] as number[]);
+// Other tests in the same process may have loaded these modules without the mock, and must not get them with it.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => vi.resetModules());
+
 vi.mock("node:timers/promises", async (original) => ({
   ...(await original<typeof import("node:timers/promises")>()),
   setTimeout: (ms: number) => {

@@ -1,9 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { countValues, sizeOf } from "../../../../../clients/typescript/src/adapters/batches.js";
 import { fitted } from "../../../../../clients/typescript/src/adapters/fitted.js";
 import { fromStorable } from "../../../../../clients/typescript/src/adapters/storable.js";
 import type { NewMessage } from "../../../../../clients/typescript/src/index.js";
 import { DEFAULT_LIMITS } from "../../../../../src/domain/limits.js";
+
+// Other tests in the same process may have loaded these modules without the mock, and must not get them with it.
+vi.hoisted(() => vi.resetModules());
+afterAll(() => vi.resetModules());
 
 vi.mock("../../../../../clients/typescript/src/adapters/batches.js", { spy: true });
 
