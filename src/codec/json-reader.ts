@@ -37,7 +37,7 @@ const compiled = new WeakMap<DescMessage, MessageReader>();
 
 /**
  * Compiles what protobuf-es' `fromJson` does by reflection. Fields of a kind unknown to this reader are left to
- * `fromJson`.
+ * `fromJson`. The file is long because it holds the reader of each kind of value beside what chooses among them.
  */
 export function messageReader(desc: DescMessage): MessageReader {
   const known = compiled.get(desc);

@@ -21,7 +21,7 @@ export function checkTodos(todos: readonly Todo[], limits: Limits, before: reado
     ids.add(todo.id);
   }
   const bytes = totalSize(todos);
-  if (bytes > totalSize(before)) checkBytes("todos", bytes, limits.todoBytes);
+  if (bytes > limits.todoBytes && bytes > totalSize(before)) checkBytes("todos", bytes, limits.todoBytes);
 }
 
 export function checkTodo(field: string, todo: Todo, limits: Limits): void {

@@ -7,11 +7,11 @@ import type { SqliteConnection } from "./sqlite-connection.js";
 import type { Row } from "./statements.js";
 import { toColumn } from "./text-column.js";
 
-/** How many records are looked at before other work gets its turn: about a millisecond's worth. */
+/** How many records are looked at before other work may run: about a millisecond's worth. */
 const COUNTED_AT_ONCE = 5000;
 const DRAFTING_AT_ONCE = 500;
 
-/** Reads the figures that the indexes of a file tell. The event loop gets its turn between the steps. */
+/** Reads the figures that the indexes of a file tell. Other work may run between the steps. */
 export class SqliteFigures {
   readonly #connection: SqliteConnection;
 
