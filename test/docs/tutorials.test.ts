@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { buildClientInto } from "../../scripts/build.mjs";
-import { freePort } from "../support/nginx.js";
+import { freePort } from "../support/free-port.js";
 import { cached, describeWith, install, needPrograms, PROTO_FOLDER, ROOT, run } from "../support/toolchain.js";
 import { type Step, stepsOf, Terminals } from "./tutorial.js";
 

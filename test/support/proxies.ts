@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeCertificate } from "./certificate.js";
-import { freePort } from "./nginx.js";
+import { freePort } from "./free-port.js";
 import { poll } from "./poll.js";
 
 /** A proxy that terminates TLS for localhost, in front of one server. */

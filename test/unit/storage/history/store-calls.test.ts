@@ -1,26 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { NewChatMessage } from "../../../../src/domain/chat-message.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
-import type { LogStore } from "../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 
-const START_MICROS = 1_700_000_000_000_000;
+import { recordedCalls } from "../../../support/recorded-calls.js";
 
-/** A store that records the name of every call. */
-function counted(store: LogStore): { store: LogStore; calls: string[] } {
-  const calls: string[] = [];
-  const noting = new Proxy(store, {
-    get(target, name) {
-      const member = Reflect.get(target, name, target);
-      if (typeof member !== "function") return member;
-      return (...args: unknown[]) => {
-        calls.push(String(name));
-        return member.apply(target, args);
-      };
-    },
-  });
-  return { store: noting, calls };
-}
+const START_MICROS = 1_700_000_000_000_000;
 
 function message(i: number): NewChatMessage {
   return { id: `m${i}`, role: "user", timestampMicros: START_MICROS + i, parts: [{ id: "", type: "text", text: "x" }] };
@@ -38,7 +23,7 @@ async function sessionOf(count: number) {
     const batch = Array.from({ length: Math.min(1000, count - i) }, (_, k) => message(i + k));
     await writer.logMessages("s", batch);
   }
-  const { store, calls } = counted(database.namespace("test"));
+  const { store, calls } = recordedCalls(database.namespace("test"));
   const provider = new LogHistoryProvider(store, { touchDelayMs: Number.POSITIVE_INFINITY });
   const callsOf = async (run: (provider: LogHistoryProvider) => Promise<unknown>) => {
     calls.length = 0;

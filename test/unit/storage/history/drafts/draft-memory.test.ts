@@ -3,6 +3,8 @@ import { LogHistoryProvider } from "../../../../../src/storage/history/log-histo
 import type { LogStore } from "../../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../../src/storage/memory/memory-log-database.js";
 
+import { recordedCalls } from "../../../../support/recorded-calls.js";
+
 const SESSIONS = 3;
 const DRAFTS = 16;
 /** All drafts together are larger than what a process keeps in memory for drafts. A single one is far smaller. */
@@ -31,21 +33,11 @@ it("drafts that have grown since their start do not all stay in memory", async (
 
 /** A store, and a function that resolves to whether the only store call of an operation is one append. */
 function counted(store: LogStore) {
-  const calls: string[] = [];
-  const noting = new Proxy(store, {
-    get(target, name) {
-      const member = Reflect.get(target, name, target);
-      if (typeof member !== "function") return member;
-      return (...args: unknown[]) => {
-        calls.push(String(name));
-        return member.apply(target, args);
-      };
-    },
-  });
+  const { store: recording, calls } = recordedCalls(store);
   const appendsAlone = async (run: () => Promise<void>) => {
     calls.length = 0;
     await run();
     return calls.filter((name) => name !== "knownTimeMs").join() === "append";
   };
-  return { store: noting, appendsAlone };
+  return { store: recording, appendsAlone };
 }
