@@ -1,5 +1,4 @@
-import { create, type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
-import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { type DescMessage, type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../api/api-error.js";
 import { API_METHODS } from "../api/method-table.js";
@@ -39,20 +38,6 @@ export function wireMethod(method: DescMethod): WireMethod {
     encodeRequest: binaryMessageWriter(method.input),
     decodeResponse: decoder(method.output),
   };
-}
-
-/**
- * Makes a message that protobuf-es serializes to exactly these bytes, for code that takes messages but no bytes.
- * protobuf-es writes unknown fields unchanged. The message therefore has a single unknown field, with the tag of the
- * first field in `bytes` and all bytes after that tag.
- */
-export function writtenMessage(type: DescMessage, bytes: Uint8Array): Message {
-  const message = create(type);
-  if (bytes.length === 0) return message;
-  const reader = new BinaryReader(bytes);
-  const [no, wireType] = reader.tag();
-  message.$unknown = [{ no, wireType, data: bytes.subarray(reader.pos) }];
-  return message;
 }
 
 function requestDecoder(desc: DescMessage): WireMethod["decodeRequest"] {

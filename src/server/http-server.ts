@@ -3,7 +3,6 @@ import { Code } from "@connectrpc/connect";
 import type { ApiMethod } from "../api/method-table.js";
 import { type Address, isLoopback, type ServerLimits } from "../config/config.js";
 import type { CallPipeline } from "./call/front-call.js";
-import { createConnectHandler } from "./connect/connect.js";
 import { makeAuthorityCheck } from "./http/authority.js";
 import { makeCors } from "./http/cors.js";
 import type { HttpRequest, HttpResponse } from "./http/exchange.js";
@@ -19,6 +18,7 @@ import { createOpenAiHandler } from "./openai/handler.js";
 import { OPENAI_BASE } from "./openai/routes.js";
 import { RepeatedLines } from "./repeated-lines.js";
 import { createRestHandler } from "./rest/handler.js";
+import { createRpcHandler } from "./rpc/handler.js";
 import type { TlsFiles } from "./tls-files.js";
 
 export interface HttpServerOptions {
@@ -47,11 +47,11 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   const { address, methods, pipeline, serverLimits, connections, tls, staticRoutes, logger } = options;
   const cors = makeCors(options.corsOrigins);
   const checkAuthority = makeAuthorityCheck(options.isServedHost);
-  const connect = createConnectHandler({ methods, pipeline, limits: serverLimits, logger });
   const lines = new RepeatedLines(logger);
   const report = (text: string) => (err: unknown) => lines.log("error", `${text}: ${err}`, text, () => ({ err }));
   const reportRequest = report("A request failed unexpectedly");
   const front = { methods, pipeline, limits: serverLimits };
+  const rpc = createRpcHandler({ ...front, onUnexpected: report("An RPC failed unexpectedly") });
   const rest = createRestHandler({ ...front, onUnexpected: report("A REST request failed unexpectedly") });
   const onUnexpected = report("A request to OpenAI's API failed unexpectedly");
   const openAi = options.openAi ? createOpenAiHandler({ ...front, onUnexpected }) : refuseOpenAi;
@@ -62,7 +62,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     if (cors(request, response)) return;
     if (staticRoutes.serve(path, request, response, pipeline)) return;
     if (openAi(path, request, response)) return;
-    if (connect(path, request, response) || refuseUnknownRpc(path, request, response)) return;
+    if (rpc(path, request, response) || refuseUnknownRpc(path, request, response)) return;
     rest(request, response);
   }
 

@@ -100,7 +100,7 @@ describe.each(Object.entries(CALLS))("the error of %s", (what, { path, request, 
   }
 });
 
-it("a long error whose trailers connect-node has compressed is as readable as a short one", async () => {
+it("a long error over gRPC-Web is as readable as a short one if the client accepts compression", async () => {
   const name = `${"é".repeat(300)}:/`;
   for (const encoding of ["gzip", "br"]) {
     const answer = await fetch(`${server.httpUrl}/sessionpool.v1.SessionService/GetSession`, {

@@ -1,4 +1,4 @@
-import { Metadata, type ServerInterceptor } from "@grpc/grpc-js";
+import { Metadata, type ServerInterceptor, status } from "@grpc/grpc-js";
 import { REQUEST_ID, requestIdFrom } from "../http/request-facts.js";
 
 export type InterceptedCall = Parameters<ServerInterceptor>[1];
@@ -24,7 +24,9 @@ export function adjustAnswers(call: InterceptedCall): CallAnswers {
   };
   call.sendStatus = function (answer) {
     const metadata = isNamed ? answer.metadata : named(answer.metadata ?? new Metadata());
-    sendStatus.call(this, { code: answer.code, details: answer.details, metadata });
+    // grpc-js would send the text "OK" with success, for which gRPC has no text.
+    const details = answer.code === status.OK ? "" : answer.details;
+    sendStatus.call(this, { code: answer.code, details, metadata });
   };
   return answers;
 }

@@ -25,7 +25,7 @@ export function chooseEncoding(acceptEncoding: string | undefined): Encoding | u
   return ENCODINGS.find((encoding) => encoding === chosen);
 }
 
-export function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
+export function compress(bytes: Uint8Array, encoding: Encoding): Promise<Buffer> {
   if (encoding === "gzip") return gzipAsync(bytes);
   return brotliAsync(bytes, {
     params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },

@@ -23,19 +23,31 @@ const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
  * Answers 200 with JSON, compressed if the client prefers that. Rejects when there is no room for an answer that waits
  * to be read.
  */
-export async function sendJson(
+export function sendJson(
   request: HttpRequest,
   response: HttpResponse,
   json: ByteString,
   admission: Admission,
   stalledMs?: number,
 ): Promise<void> {
-  admission.hold(json.length);
-  const headers: Headers = { "content-type": "application/json", vary: "Accept-Encoding" };
-  const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
-  if (encoding === undefined) return send(request, response, 200, headers, json, stalledMs);
-  const compressed = await compress(toBytes(json), encoding);
-  admission.release(json.length - compressed.length);
+  return sendContent(request, response, "application/json", json, admission, stalledMs);
+}
+
+/** Answers 200 with a content of this type, as {@link sendJson} does. */
+export async function sendContent(
+  request: HttpRequest,
+  response: HttpResponse,
+  contentType: string,
+  body: ByteString | Uint8Array,
+  admission: Admission,
+  stalledMs?: number,
+): Promise<void> {
+  admission.hold(body.length);
+  const headers: Headers = { "content-type": contentType, vary: "Accept-Encoding" };
+  const encoding = body.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
+  if (encoding === undefined) return send(request, response, 200, headers, body, stalledMs);
+  const compressed = await compress(typeof body === "string" ? toBytes(body) : body, encoding);
+  admission.release(body.length - compressed.length);
   send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
 }
 
@@ -55,12 +67,13 @@ export function sendAllowed(request: HttpRequest, response: HttpResponse, allow:
   send(request, response, 204, { allow }, undefined);
 }
 
-function send(
+/** Answers with this status. HEAD gets no body. */
+export function send(
   request: HttpRequest,
   response: HttpResponse,
   status: number,
   headers: Headers,
-  body: ByteString | Buffer | undefined,
+  body: ByteString | Uint8Array | undefined,
   stalledMs?: number,
 ): void {
   // The client has gone, so there is nobody to answer.
@@ -102,7 +115,7 @@ export function writeHead(response: HttpResponse, status: number, headers: Heade
  * Node sends a string together with the headers in one piece, without a buffer of its own. But if the client does not
  * read it, Node keeps it in memory twice.
  */
-function end(response: HttpResponse, body: ByteString | Buffer): void {
+function end(response: HttpResponse, body: ByteString | Uint8Array): void {
   if (typeof body === "string" && body.length > SENT_AS_STRING_BYTES) (response as ServerResponse).end(toBytes(body));
   else (response as ServerResponse).end(body, "latin1");
 }
@@ -111,7 +124,7 @@ function end(response: HttpResponse, body: ByteString | Buffer): void {
  * Closing a connection on which the client is still sending would lose the answer. So the rest is read and thrown away,
  * up to a limit.
  */
-function discardRest(request: HttpRequest): void {
+export function discardRest(request: HttpRequest): void {
   if (request.complete || !hasBody(request)) return;
   let left = "stream" in request ? MAX_DISCARDED_OF_STREAM : MAX_DISCARDED_BYTES;
   request.on("data", (chunk: Buffer) => {

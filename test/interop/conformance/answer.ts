@@ -1,7 +1,8 @@
 import { create, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
-import { ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { registry } from "./methods.js";
+import type { Seen } from "./seen.js";
 
 interface Header {
   readonly name: string;
@@ -26,27 +27,19 @@ export interface Definition {
 
 export type ConformanceRequest = Message & { readonly responseDefinition?: Definition };
 
-/** What the front shows of a call to the implementation. */
-export interface Seen {
-  readonly context: HandlerContext;
-  readonly headers: Headers;
-  readonly query: URLSearchParams;
-  readonly timeoutMs: number | undefined;
-}
-
 export async function answerUnary(desc: DescMethod, request: ConformanceRequest, seen: Seen): Promise<Message> {
   const definition = request.responseDefinition;
-  begin(definition, seen.context);
+  begin(definition, seen);
   await delay(definition?.responseDelayMs ?? 0);
   const info = requestInfo(desc, request, seen);
-  if (definition?.response?.case === "error") throw toError(definition.response.value as ErrorDefinition, info);
+  if (definition?.response?.case === "error") throw toError(definition.response.value as ErrorDefinition, info, seen);
   const data = definition?.response?.value as Uint8Array | undefined;
   return payload(desc.output, data, info);
 }
 
 /** Sets the headers before it returns the stream, because the front sends them as soon as it has the stream. */
 export function answerStream(desc: DescMethod, request: ConformanceRequest, seen: Seen): AsyncGenerator<Message> {
-  begin(request.responseDefinition, seen.context);
+  begin(request.responseDefinition, seen);
   return streamed(desc, request, seen);
 }
 
@@ -58,14 +51,14 @@ async function* streamed(desc: DescMethod, request: ConformanceRequest, seen: Se
     yield payload(desc.output, data, info);
     info = undefined;
   }
-  if (definition?.error !== undefined) throw toError(definition.error, info);
+  if (definition?.error !== undefined) throw toError(definition.error, info, seen);
 }
 
-function begin(definition: Definition | undefined, { responseHeader, responseTrailer }: HandlerContext): void {
-  for (const { name, value } of definition?.responseHeaders ?? [])
-    for (const one of value) responseHeader.append(name, one);
-  for (const { name, value } of definition?.responseTrailers ?? [])
-    for (const one of value) responseTrailer.append(name, one);
+function begin(definition: Definition | undefined, seen: Seen): void {
+  const headersOf = (all: readonly Header[] = []) => {
+    return new Headers(all.flatMap(({ name, value }) => value.map((one): [string, string] => [name, one])));
+  };
+  seen.add(headersOf(definition?.responseHeaders), headersOf(definition?.responseTrailers));
 }
 
 function payload(output: DescMessage, data: Uint8Array | undefined, requestInfo: Message | undefined): Message {
@@ -88,10 +81,11 @@ function requestInfo(desc: DescMethod, request: Message, { headers, query, timeo
  * Makes the error that a request asks for. When nothing was sent before it, `info`, which describes the request, is
  * added to its details.
  */
-function toError({ code, message, details }: ErrorDefinition, info: Message | undefined): ConnectError {
+function toError({ code, message, details }: ErrorDefinition, info: Message | undefined, seen: Seen): ConnectError {
   const error = new ConnectError(message ?? "", code);
   const all = [...details, ...(info === undefined ? [] : [anyPack(registry.getMessage(info.$typeName)!, info)])];
   error.details = all.map(({ typeUrl, value }) => ({ type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1), value }));
+  seen.fail(error);
   return error;
 }
 

@@ -6,33 +6,26 @@ import { ROOT } from "../../support/toolchain.js";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/**
- * Two replacements in the source of the Connect front, for things that the API has no use for: the implementation sees
- * the call as connect-node shows it, so that it can set headers and trailers, and its errors may have details.
- */
-const CHANGES: readonly (readonly [string, string])[] = [
-  [
-    'const call = await startCall("connect", pipeline, method, exchange, exchange.signal);',
-    'const call = { ...(await startCall("connect", pipeline, method, exchange, exchange.signal)), context, request: exchange.request };',
-  ],
-  [
-    "function toConnectError(error: unknown): ConnectError {",
-    "function toConnectError(error: unknown): ConnectError {\n  if (error instanceof ConnectError) return error;",
-  ],
-];
+/** What the source of the HTTP port does not do, because the API has no trailers of its own. */
+const BEFORE = "error === undefined ? GOOD_ENDINGS[format.protocol] : endingOf(format.protocol, error)";
+const AFTER = "endingOf(format.protocol, error, new Headers((response as { ending?: Headers }).ending))";
 
+/** The implementation of the API is replaced by that of the runner's service, which is shown what it asks for. */
 const conformance: Plugin = {
   name: "conformance",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /\/api\/method-table\.js$/ }, () => ({ path: join(HERE, "methods.ts") }));
     onResolve({ filter: /\/binary-writer\.js$/ }, () => ({ path: join(HERE, "binary-writer.ts") }));
-    onLoad({ filter: /\/src\/server\/connect\/connect\.ts$/ }, async ({ path }) => {
-      let contents = await readFile(path, "utf8");
-      for (const [before, after] of CHANGES) {
-        if (!contents.includes(before)) throw new Error(`${path} no longer has ${before}`);
-        contents = contents.replace(before, after);
-      }
-      return { contents, loader: "ts" };
+    onResolve({ filter: /\/rpc\/handler\.js$/ }, ({ importer }) =>
+      importer.endsWith("http-server.ts") ? { path: join(HERE, "rpc-handler.ts") } : undefined,
+    );
+    onResolve({ filter: /^@grpc\/grpc-js$/ }, ({ importer }) =>
+      importer.includes("/src/server/grpc/") ? { path: join(HERE, "grpc-js.ts") } : undefined,
+    );
+    onLoad({ filter: /\/src\/server\/rpc\/answer\.ts$/ }, async ({ path }) => {
+      const source = await readFile(path, "utf8");
+      if (!source.includes(BEFORE)) throw new Error(`${path} no longer has ${BEFORE}`);
+      return { contents: source.replace(BEFORE, AFTER), loader: "ts" };
     });
   },
 };

@@ -20,4 +20,7 @@ const SERVED = ["Unary", "ServerStream", "IdempotentUnary"];
 export const API_METHODS: readonly ApiMethod[] = registry
   .getService("connectrpc.conformance.v1.ConformanceService")!
   .methods.filter(({ name }) => SERVED.includes(name))
-  .map((desc) => ({ desc, scope: "read", grpcOnly: false }));
+  .map((desc) => {
+    const kind = desc.methodKind === "unary" ? "unary" : "stream";
+    return { desc, scope: "read", grpcOnly: false, [kind]: () => Promise.reject(new Error("The pipeline answers")) };
+  });

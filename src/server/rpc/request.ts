@@ -1,0 +1,107 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { ApiError, invalidArgument } from "../../api/api-error.js";
+import { wireMethod } from "../../codec/binary-codec.js";
+import { messageReader } from "../../codec/json-reader.js";
+import { parseJson } from "../../codec/json-text.js";
+import { type BodyLimits, readBody } from "../http/body.js";
+import type { HttpRequest } from "../http/exchange.js";
+import { header } from "../http/respond.js";
+import type { Admission } from "../limits/admissions.js";
+import { bodyTooLarge, unnamedCompression } from "../limits/body-errors.js";
+import { inflate } from "../limits/inflate.js";
+import { toConnectError } from "./endings.js";
+import { FRAME_BYTES, openFrame } from "./frames.js";
+import type { Format } from "./protocol.js";
+
+/** Reads and decodes the one message of a request; a GET has it in its query. Rejects with ApiError or ConnectError. */
+export type RequestReader = (
+  request: HttpRequest,
+  format: Format,
+  query: URLSearchParams | undefined,
+  admission: Admission,
+) => Promise<Message>;
+
+const NO_COMPRESSION = "identity";
+const EMPTY = Buffer.alloc(0);
+
+export function makeRequestReader(desc: DescMethod, limits: BodyLimits): RequestReader {
+  const wire = wireMethod(desc);
+  const readJson = messageReader(desc.input);
+  return async (request, format, query, admission) => {
+    const bytes =
+      query === undefined
+        ? await readPosted(request, format, limits, admission)
+        : await readQuery(query, format, limits.bodyBytes, admission);
+    return format.isBinary ? wire.decodeRequest(bytes, admission) : readJson(parseJson(bytes, admission));
+  };
+}
+
+/** Refuses a request whose headers name a compression that cannot be undone. */
+export function checkCompression(request: HttpRequest, format: Format): void {
+  const compression = request.headers[format.encodingHeader];
+  if (compression === undefined || compression === NO_COMPRESSION || compression === "") return;
+  if (!isKnown(String(compression))) throw unknownCompression(String(compression), format);
+}
+
+function isKnown(compression: string): compression is "gzip" | "br" {
+  return compression === "gzip" || compression === "br";
+}
+
+/** Tells the client which ones it may use, as gRPC and Connect demand. */
+function unknownCompression(compression: string, { acceptHeader }: Format): ConnectError {
+  const text = `Unknown compression ${compression}: use gzip, br or identity`;
+  const error = toConnectError(new ApiError(Code.Unimplemented, text));
+  error.metadata.set(acceptHeader, "gzip,br");
+  return error;
+}
+
+async function readPosted(
+  request: HttpRequest,
+  format: Format,
+  limits: BodyLimits,
+  admission: Admission,
+): Promise<Buffer> {
+  const limitBytes = limits.bodyBytes;
+  if (Number(request.headers["content-length"]) > limitBytes + FRAME_BYTES) throw bodyTooLarge(limitBytes);
+  if (format.protocol === "connect") return readBody(request, limits, admission);
+  const { message, isCompressed } = openFrame(await readBody(request, limits, admission, FRAME_BYTES), limitBytes);
+  if (!isCompressed) return message;
+  const compression = header(request, format.encodingHeader) ?? NO_COMPRESSION;
+  if (!isKnown(compression)) throw unnamedCompression();
+  return decompress(message, compression, limitBytes, admission);
+}
+
+async function readQuery(
+  query: URLSearchParams,
+  format: Format,
+  limitBytes: number,
+  admission: Admission,
+): Promise<Buffer> {
+  for (const name of ["encoding", "message"]) {
+    if (query.getAll(name).length !== 1) throw invalidArgument(`The query must have one ${name}`);
+  }
+  const message = query.get("message")!;
+  const bytes = query.get("base64") === "1" ? fromBase64(message) : Buffer.from(message);
+  const compression = query.get("compression") || NO_COMPRESSION;
+  if (compression === NO_COMPRESSION) return bytes;
+  if (!isKnown(compression)) throw unknownCompression(compression, format);
+  return decompress(bytes, compression, limitBytes, admission);
+}
+
+async function decompress(
+  bytes: Buffer,
+  compression: "gzip" | "br",
+  limitBytes: number,
+  admission: Admission,
+): Promise<Buffer> {
+  return bytes.length === 0 ? EMPTY : inflate(bytes, compression, { limitBytes, admission });
+}
+
+/** Accepts both alphabets, with or without padding. */
+function fromBase64(text: string): Buffer {
+  if (!/^[\w+/-]*={0,2}$/.test(text) || text.replace(/=+$/, "").length % 4 === 1) {
+    throw invalidArgument("The query's message is not valid base64");
+  }
+  return Buffer.from(text, "base64");
+}
