@@ -10,6 +10,10 @@ export function bodyTooSlow(limitMs: number): ApiError {
 }
 
 /** For methods that are not client streams. */
+export function noMessage(): ApiError {
+  return new ApiError(Code.Unimplemented, "The request holds no message; this method takes one");
+}
+
 export function severalMessages(): ApiError {
   return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");
 }
