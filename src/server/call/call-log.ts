@@ -84,9 +84,9 @@ function fieldsOf({ method, request, call, elapsedMs, failure, span }: EndedCall
   };
 }
 
-function idsOf({ requestId, header }: RequestFacts): object {
-  const traceId = /^[\da-f]{2}-([\da-f]{32})-/.exec(header("traceparent") ?? "")?.[1];
-  return { requestId, ...(traceId && { traceId }) };
+function idsOf(request: RequestFacts): object {
+  const traceId = /^[\da-f]{2}-([\da-f]{32})-/.exec(request.header("traceparent") ?? "")?.[1];
+  return { requestId: request.requestId, ...(traceId && { traceId }) };
 }
 
 /** Adds a stack only to errors that a developer has to look into. */

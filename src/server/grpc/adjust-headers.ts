@@ -13,6 +13,17 @@ type StreamHandler = (
   rawHeaders: readonly string[],
 ) => void;
 
+const HEADERS = Symbol("headers");
+
+type KnownStream = ServerHttp2Stream & { [HEADERS]?: IncomingHttpHeaders };
+
+/** The headers of a call, as they were adjusted. */
+export function headersOf(stream: KnownStream): IncomingHttpHeaders {
+  const headers = stream[HEADERS];
+  if (headers === undefined) throw new Error("The headers of a call have not been adjusted");
+  return headers;
+}
+
 /** What grpc-js keeps private. */
 type WithStreamHandlers = Record<"_streamHandler" | "_channelzHandler", StreamHandler>;
 
@@ -24,12 +35,15 @@ export function adjustHeaders(server: object, adjust: Adjust): void {
   const handlers = server as WithStreamHandlers;
   for (const name of ["_streamHandler", "_channelzHandler"] as const) {
     const handle = handlers[name];
-    handlers[name] = function (this: Server, interceptors, stream, headers, flags, rawHeaders) {
+    handlers[name] = function (this: Server, interceptors, stream: KnownStream, headers, flags, rawHeaders) {
       // Without a listener, an "error" event would end the process.
-      stream.on("error", () => undefined);
+      stream.on("error", ignore);
       if (stream.destroyed || stream.closed) return;
       if (!adjust(stream, headers, rawHeaders)) return;
+      stream[HEADERS] = headers;
       handle.call(this, interceptors, stream, headers, flags, rawHeaders);
     };
   }
 }
+
+function ignore(): void {}

@@ -1,4 +1,4 @@
-import type { Http2Server, ServerHttp2Session, ServerHttp2Stream, ServerOptions } from "node:http2";
+import type { ServerHttp2Stream, ServerOptions } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import type { Server } from "@grpc/grpc-js";
 import { ApiError } from "../../api/api-error.js";
@@ -11,9 +11,8 @@ import {
 } from "../limits/header-limit.js";
 
 /** What grpc-js keeps private. */
-interface WithHttp2 {
+interface WithOptions {
   readonly commonServerOptions: ServerOptions;
-  readonly http2Servers: ReadonlyMap<Http2Server, unknown>;
 }
 
 const TOO_LARGE = Symbol("headers too large");
@@ -22,16 +21,11 @@ type MarkedStream = ServerHttp2Stream & { [TOO_LARGE]?: true };
 
 /** Has the server announce the limit of headers. Must be called before the server makes its HTTP/2 servers. */
 export function announceHeaderLimit(server: Server): void {
-  const { commonServerOptions: options } = server as unknown as WithHttp2;
+  const { commonServerOptions: options } = server as unknown as WithOptions;
   Object.assign(options, {
     maxHeaderListPairs: MAX_HEADER_PAIRS,
     settings: { ...options.settings, ...HEADER_SETTINGS },
   });
-}
-
-/** Passes on each HTTP/2 session as it begins. */
-export function onSession(server: Server, listener: (session: ServerHttp2Session) => void): void {
-  for (const http2 of (server as unknown as WithHttp2).http2Servers.keys()) http2.on("session", listener);
 }
 
 /** Marks a stream whose headers exceed the limit. grpc-js reads them all the same, but nobody else does. */

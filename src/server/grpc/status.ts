@@ -17,8 +17,3 @@ export function toStatus(error: unknown): Status {
   if (current !== undefined) metadata.set("grpc-status-details-bin", Buffer.from(encodeStatus(code, details, current)));
   return { code: code as number, details, metadata };
 }
-
-export function headerOf(metadata: Metadata, name: string): string | undefined {
-  const values = metadata.get(name);
-  return values.length === 0 ? undefined : values.join(", ");
-}

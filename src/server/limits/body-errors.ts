@@ -9,6 +9,11 @@ export function bodyTooSlow(limitMs: number): ApiError {
   return new ApiError(Code.DeadlineExceeded, `The body was not complete after ${limitMs / 1000} seconds`);
 }
 
+/** The message of a request is missing. */
+export function noMessage(): ApiError {
+  return new ApiError(Code.Unimplemented, "The request holds no message; this method takes one");
+}
+
 /** For methods that are not client streams. */
 export function severalMessages(): ApiError {
   return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");

@@ -1,8 +1,7 @@
-import { Code } from "@connectrpc/connect";
 import { compressedFlag } from "@connectrpc/connect/protocol";
-import { ApiError, invalidArgument } from "../../api/api-error.js";
+import { invalidArgument } from "../../api/api-error.js";
 import type { ByteString } from "../../domain/byte-string.js";
-import { bodyTooLarge, severalMessages, unknownFlags } from "../limits/body-errors.js";
+import { bodyTooLarge, noMessage, severalMessages, unknownFlags } from "../limits/body-errors.js";
 
 /** The size of the frame before a message: a byte of flags, and four that tell how long the message is. */
 export const FRAME_BYTES = 5;
@@ -24,7 +23,7 @@ export interface OpenedFrame {
 
 /** Opens the only frame of a body. */
 export function openFrame(body: Buffer, limitBytes: number): OpenedFrame {
-  if (body.length === 0) throw new ApiError(Code.Unimplemented, "The request holds no message; this method takes one");
+  if (body.length === 0) throw noMessage();
   if (body.length < FRAME_BYTES) throw invalidArgument("The request ends within the frame of its message");
   const length = body.readUInt32BE(1);
   if (length > limitBytes) throw bodyTooLarge(limitBytes);
