@@ -6,6 +6,7 @@ import { describeCosts } from "./log-store/costs.js";
 import { describeErasures } from "./log-store/erasures.js";
 import { describeFigures } from "./log-store/figures.js";
 import { describeNamespaces } from "./log-store/namespaces.js";
+import { describeNewest } from "./log-store/newest.js";
 import { describeReads } from "./log-store/reads.js";
 import { describeRecordLists } from "./log-store/record-lists.js";
 import { describeRecords } from "./log-store/records.js";
@@ -58,6 +59,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeAppends(subject);
     describeSeals(subject);
     describeReads(subject);
+    describeNewest(subject);
     describeTexts(subject);
     describeSweeping(subject);
     describeErasures(subject);

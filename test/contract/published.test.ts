@@ -86,6 +86,14 @@ await describeWith("a store outside the repository, with the packed package", ma
   it.each([
     ["LogStore on toy replaceRecord", "toy-store.ts", "before?.revision !== ifRevision", "!before"],
     ["LogStore on toy append", "toy-log.ts", "seq !== this.#lastSeq + 1", "seq <= this.#lastSeq"],
+    ["LogStore on toy readNewest", "toy-store.ts", "of shown.reverse()", "of shown.slice(-1)"],
+    [
+      "LogStore on toy readNewest",
+      "toy-store.ts",
+      "let left = maxBytes;",
+      "let left = maxBytes;\n    await this.ping();",
+    ],
+    ["histories on toy", "toy-store.ts", "seq >= first && entries", "seq > first && entries"],
     ["LogStore on toy the update time", "toy-store.ts", "this.#database.now()", "Date.now()"],
     ["StorageProvider on toy.*labels", "toy-store.ts", "labelTexts(record.labels).includes(label)", "label !== ''"],
     ["histories on toy", "toy-store.ts", "labelTexts(record.labels).includes(label)", "label !== ''"],

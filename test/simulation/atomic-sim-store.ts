@@ -19,6 +19,8 @@ import {
  * one step. Like them it has no `touchRecords`, because its `append` moves the update time itself.
  */
 export class AtomicSimStore extends SimStore {
+  protected readonly isAtomic = true;
+
   async append(
     log: string,
     seq: number,
@@ -83,7 +85,7 @@ export class AtomicSimStore extends SimStore {
   }
 
   #end(log: string): Omit<Tail, "isNamed"> {
-    return endOf(this.db.rows(log), true);
+    return endOf(this.db.rows(log), this.isAtomic);
   }
 
   #top(log: string): number {

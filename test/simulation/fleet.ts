@@ -102,6 +102,8 @@ export class Fleet {
   start(): Instance {
     const random = this.#random;
     const scheduler = this.#scheduler;
+    // Some processes read the newest messages with one request, and others with several.
+    const readsNewest = this.#processes % 2 === 1;
     const process = scheduler.spawn(`p${this.#processes++}`, random.pick([0, 0, 150, -250, 5 * SWEEP_AGE_MS]));
     const fixed = random.pick([NOW_MICROS, NOW_MICROS, 3, 7]);
     // When clocks are wrong, the milliseconds of the wall clock count as microseconds, so that few messages have the
@@ -110,7 +112,8 @@ export class Fleet {
     // Runs about lists depend on the times of changes. All their messages have timestamps, so the time need not stand
     // still.
     const moving = () => Math.floor(process.wall.read() * 1000);
-    const engine = this.#engine(this.#storeOn(scheduler.stepsOf(process)), {
+    const store = this.#storeOn(scheduler.stepsOf(process));
+    const engine = this.#engine(readsNewest ? store.withNewest() : store, {
       nowMicros: this.#profile === "lists" ? moving : () => now.micros,
       clockMs: () => process.steady.read(),
       pause: (ms, signal) => scheduler.pause(process, ms, signal),

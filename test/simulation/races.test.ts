@@ -164,3 +164,26 @@ describe("a reader", () => {
     },
   );
 });
+
+describe.each(["atomic", "weak"] as const)(
+  "a reader of the newest messages by one request, on the %s store",
+  (kind) => {
+    it.each([
+      ["before", "readNewest", "2 z y x m"],
+      ["after", "answer of readNewest", "1 n m"],
+    ] as const)("whose request reaches the database %s it is held up sees one state", async (_when, gate, shown) => {
+      const world = new World(kind);
+      const process = await sessionOf(world, "m", "n");
+      const reader = world.process({ readsNewest: true });
+      reader.gates.close(gate);
+      const loaded = reader.loadSession("a", { limit: 10 });
+      await settle();
+      await process.truncateMessages("a", "m");
+      await process.say("a", "x", "y", "z");
+      await reader.gates.open(gate);
+      const { session, messages } = await loaded;
+      expect(session.messageCount).toBe(messages.length);
+      expect([session.revision, ...messages.map(({ id }) => id).reverse()].join(" ")).toBe(shown);
+    });
+  },
+);

@@ -7,6 +7,8 @@ import type {
   Entry,
   ExpiryBounds,
   LogStore,
+  Newest,
+  NewestOptions,
   NextRecord,
   Range,
   RangeOptions,
@@ -16,6 +18,7 @@ import type {
   SessionRecord,
   Tail,
 } from "../../src/storage/history/log-store.js";
+import { newestOf } from "../../src/storage/history/newest.js";
 import type { Row, SimDatabase } from "./sim-database.js";
 import type { Steps } from "./steps.js";
 
@@ -25,6 +28,8 @@ import type { Steps } from "./steps.js";
  */
 export abstract class SimStore implements LogStore {
   readonly db: SimDatabase;
+  /** Set by `withNewest`. */
+  readNewest?: NonNullable<LogStore["readNewest"]>;
   protected readonly steps: Steps;
   /** The latest time of the database that an answer has carried. */
   protected latestMs = 0;
@@ -35,6 +40,8 @@ export abstract class SimStore implements LogStore {
     this.steps = steps;
   }
 
+  /** Whether `append` stores all entries or none. */
+  protected abstract readonly isAtomic: boolean;
   abstract append(
     log: string,
     seq: number,
@@ -46,6 +53,13 @@ export abstract class SimStore implements LogStore {
   abstract tail(log: string, call?: Call): Promise<Tail>;
   abstract findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]>;
   abstract deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean>;
+
+  /** Makes the store one that reads a session and its newest messages by one request. */
+  withNewest(): this {
+    this.readNewest = (sessionId, options, call) =>
+      this.request(call, "readNewest", [sessionId, options], () => this.#newest(sessionId, options));
+    return this;
+  }
 
   /**
    * Sends one request, unless the call has ended. When the call ends meanwhile, nobody waits for the answer any more,
@@ -219,6 +233,13 @@ export abstract class SimStore implements LogStore {
     });
     this.latestMs = Math.max(this.latestMs, atMs);
     return answer;
+  }
+
+  #newest(sessionId: string, options: NewestOptions): Newest | null {
+    const record = this.db.readRecord(sessionId);
+    if (record === null) return null;
+    const end = endOf(this.db.rows(record.log), this.isAtomic);
+    return { record, end, messages: newestOf(record, end, options, (...range) => rangeOf(this.db, ...range)) };
   }
 
   async #readBack(uid: string, call?: Call): Promise<ReturnType<SimDatabase["document"]>> {

@@ -39,8 +39,8 @@ class SimLogDatabase implements LogDatabase {
 
 const steps = directSteps(() => nowMs());
 const kinds = {
-  "the simulator, atomic": (db: SimDatabase) => new AtomicSimStore(db, steps),
-  "the simulator, weak": (db: SimDatabase) => new WeakSimStore(db, steps, { block: 2, wall: 4 }),
+  "the simulator, atomic": (db: SimDatabase) => new AtomicSimStore(db, steps).withNewest(),
+  "the simulator, weak": (db: SimDatabase) => new WeakSimStore(db, steps, { block: 2, wall: 4 }).withNewest(),
 };
 
 for (const [name, open] of Object.entries(kinds)) {

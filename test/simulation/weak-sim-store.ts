@@ -28,6 +28,7 @@ export interface SealSizes {
  * is each query.
  */
 export class WeakSimStore extends SimStore {
+  protected readonly isAtomic = false;
   readonly #sizes: SealSizes;
   readonly #lateMs: number;
 
@@ -192,7 +193,7 @@ export class WeakSimStore extends SimStore {
   #readEnd(log: string, call?: Call): Promise<{ tail: Omit<Tail, "isNamed">; message: number }> {
     return this.request(call, "readEnd", [log], () => {
       const rows = this.db.rows(log);
-      return { tail: endOf(rows, false), message: lastMessage(rows) };
+      return { tail: endOf(rows, this.isAtomic), message: lastMessage(rows) };
     });
   }
 }

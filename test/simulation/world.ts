@@ -17,6 +17,13 @@ export const TEN_MINUTES_MS = 600_000;
 const SETTLE_TURNS = 60;
 const HANG_TURNS = 600;
 
+interface ProcessOptions extends EngineOptions {
+  /** How far its wall clock is ahead. */
+  readonly skewMs?: number;
+  /** Whether its store reads a session and its newest messages by one request. */
+  readonly readsNewest?: boolean;
+}
+
 /**
  * A world for schedules written by hand: one database, a clock, and processes whose single store requests can be held
  * up. Everything that is not held up happens at once.
@@ -33,9 +40,9 @@ export class World {
   }
 
   /** Makes a process with its own cache. */
-  process(options: EngineOptions & { readonly skewMs?: number } = {}): Process {
+  process(options: ProcessOptions = {}): Process {
     const gates = new Gates();
-    const { skewMs = 0, ...more } = options;
+    const { skewMs = 0, readsNewest = false, ...more } = options;
     const steps: Steps = {
       run: async (name, args, effect) => {
         await gates.pass(name, args);
@@ -49,6 +56,7 @@ export class World {
       wallMs: () => this.nowMs + skewMs,
     };
     const store = this.#kind === "atomic" ? new AtomicSimStore(this.db, steps) : this.#weak(steps);
+    if (readsNewest) store.withNewest();
     const name = () => `u${String(++this.#names).padStart(4, "0")}`;
     const all: EngineOptions = {
       nowMicros: () => 5,

@@ -2,7 +2,7 @@ import { type Call, checkCall } from "../../domain/call.js";
 import { notFound } from "../../domain/errors.js";
 import type { EngineOptions, ResolvedHistoryOptions } from "./history-options.js";
 import { resolveHistoryOptions } from "./history-options.js";
-import type { LogStore, Segment, SessionRecord, Tail } from "./log-store.js";
+import type { LogStore, Newest, Segment, SessionRecord, Tail } from "./log-store.js";
 import { Again, Retries, type Seen } from "./retries.js";
 import { joinSegments, totalLength } from "./segments.js";
 
@@ -145,7 +145,7 @@ export class HistoryContext {
 
   /** Caches and returns the head of a record whose open log was just made. */
   rememberEmpty(record: SessionRecord, atMs: number): Head {
-    const head = headOf(record, { last: null, state: "open", isNamed: true }, atMs);
+    const head = headOf(record, { last: null, state: "open" }, atMs);
     this.remember(head);
     return head;
   }
@@ -200,6 +200,28 @@ export class HistoryContext {
     }
   }
 
+  /**
+   * Reads a session as {@link HistoryContext.need} does, together with its last `limit` messages where the store can
+   * read both at one moment.
+   */
+  async needNewest(
+    sessionId: string,
+    limit: number,
+    call?: Call,
+  ): Promise<{ readonly head: Head; readonly newest: Newest["messages"] | undefined }> {
+    if (!this.store.readNewest) return { head: await this.need(sessionId, call), newest: undefined };
+    const atMs = this.knownMs();
+    const maxBytes = this.options.limits.pageBytes;
+    const found = await this.store.readNewest(sessionId, { limit, maxBytes }, call);
+    if (!found || this.isExpired(found.record)) {
+      this.forget(sessionId);
+      throw notFound("Session", sessionId);
+    }
+    const head = headOf(found.record, found.end, atMs);
+    this.remember(head);
+    return { head, newest: found.messages };
+  }
+
   newLog(uid: string): string {
     return `${uid}.${this.options.newUid()}`;
   }
@@ -224,7 +246,7 @@ export function endMicros({ lastTimestampMicros }: Pick<Head, "lastTimestampMicr
   return lastTimestampMicros ?? Number.NEGATIVE_INFINITY;
 }
 
-function headOf(record: SessionRecord, tail: Tail, atMs: number): Head {
+function headOf(record: SessionRecord, tail: Omit<Tail, "isNamed">, atMs: number): Head {
   const seq = tail.last?.seq ?? 0;
   return {
     record,

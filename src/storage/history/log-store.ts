@@ -48,6 +48,27 @@ export interface Range {
   readonly cut: boolean;
 }
 
+/** How much to read at the end of a session. */
+export interface NewestOptions {
+  /** At least 1. */
+  readonly limit: number;
+  /** Ends the read, after at least one message, once roughly this many bytes have been read. */
+  readonly maxBytes: number;
+}
+
+/** The end of a session, with everything in it as of one moment. */
+export interface Newest {
+  readonly record: SessionRecord;
+  /** The end of the record's open log, which the record names at this moment. */
+  readonly end: Omit<Tail, "isNamed">;
+  /**
+   * The last messages of the session, the newest first. Its messages are those of the record's `segments`, in their
+   * order, and then those of its open log up to `end.last`. The entries end before the first that is missing, as those
+   * of a range do; `cut` says whether `maxBytes` ended them instead.
+   */
+  readonly messages: Range;
+}
+
 /** Which entries to find: those whose searched text (`searchedText`) holds every term. */
 export interface EntrySearch {
   readonly terms: readonly SearchTerm[];
@@ -186,6 +207,15 @@ export interface LogStore {
    * is as of one moment. The logs are read in parallel where that is faster.
    */
   readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]>;
+
+  /**
+   * The living record with this session id, the end of its open log and the newest messages, all as of one moment and
+   * as linearizably as `readRecord`; null when there is no such record. The messages may be in several logs, also in
+   * those of other sessions: a fork that nobody has written to has all of them there. This saves round trips, so a
+   * store that cannot answer it with one leaves it out. The engine then reads the record, the end and the ranges one
+   * after the other, and answers the same.
+   */
+  readNewest?(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null>;
 
   /** The end of the log. An unknown log is empty and open. */
   tail(log: string, call?: Call): Promise<Tail>;

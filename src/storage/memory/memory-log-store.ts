@@ -8,6 +8,8 @@ import type {
   ExpiryBounds,
   FoundEntries,
   LogStore,
+  Newest,
+  NewestOptions,
   NextRecord,
   Range,
   RangeOptions,
@@ -18,6 +20,7 @@ import type {
   SessionRecord,
   Tail,
 } from "../history/log-store.js";
+import { newestOf } from "../history/newest.js";
 import { namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { frozenCopy } from "./frozen-copy.js";
 import { entriesOf, pageOf } from "./log-search.js";
@@ -137,7 +140,7 @@ export class MemoryLogStore implements LogStore {
 
   async readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range> {
     this.#enter(call);
-    return this.#state.logs.get(log)?.read(first, last, options ?? {}) ?? { entries: [], cut: false };
+    return this.#read(log, first, last, options ?? {});
   }
 
   async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
@@ -149,10 +152,17 @@ export class MemoryLogStore implements LogStore {
     });
   }
 
+  async readNewest(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null> {
+    this.#enter(call);
+    const record = this.#own.records.living(sessionId);
+    if (record === undefined) return null;
+    const end = this.#end(record.log);
+    return { record, end, messages: newestOf(record, end, options, (...range) => this.#read(...range)) };
+  }
+
   async tail(log: string, call?: Call): Promise<Tail> {
     this.#enter(call);
-    const end = this.#state.logs.get(log)?.tail() ?? { last: null, state: "open" };
-    return { ...end, isNamed: this.#isNamed(log) };
+    return { ...this.#end(log), isNamed: this.#isNamed(log) };
   }
 
   async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
@@ -266,6 +276,14 @@ export class MemoryLogStore implements LogStore {
   #enter(call: Call | undefined): void {
     if (this.#state.closed) throw new DomainError("unavailable", "The store is closed");
     checkCall(call);
+  }
+
+  #read(log: string, first: number, last: number, options: RangeOptions): Range {
+    return this.#state.logs.get(log)?.read(first, last, options) ?? { entries: [], cut: false };
+  }
+
+  #end(log: string): Omit<Tail, "isNamed"> {
+    return this.#state.logs.get(log)?.tail() ?? { last: null, state: "open" };
   }
 
   #touch(record: SessionRecord): void {

@@ -20,3 +20,13 @@ export function inTransaction<T>(db: Database.Database, work: () => T, commit = 
     throw error;
   }
 }
+
+/** Runs reads in one transaction, so that they all see the database as of one moment. */
+export function inSnapshot<T>(db: Database.Database, reads: () => T): T {
+  db.exec("BEGIN");
+  try {
+    return reads();
+  } finally {
+    if (db.inTransaction) db.exec("ROLLBACK");
+  }
+}

@@ -48,6 +48,9 @@ export function rowToEntry(row: Row): Entry {
  */
 export type PageRow = readonly [number, string, Buffer] | readonly [null, null, null];
 
+/** What `readNewest` returns after the columns of the record: the place of the seal, and a page. */
+export type EndColumns = readonly [number | null, number | null, string | null, Buffer];
+
 export function pageToEntries(log: string, columns: string, bodies: Buffer): Entry[] {
   // Bodies are cut from one string, because a Buffer for each would cost as much as everything else.
   const text = byteStringOf(bodies);

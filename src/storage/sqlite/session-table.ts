@@ -65,7 +65,12 @@ export class SessionTable {
 
   living(sessionId: string): SessionRecord | null {
     const row = this.#sql.recordById.get(this.namespace, toColumn(sessionId));
-    return row === undefined ? null : this.#cache.recordOf(row);
+    return row === undefined ? null : this.recordOf(row);
+  }
+
+  /** The record of a row. It is frozen, because others may have got the same one. */
+  recordOf(row: Row): SessionRecord {
+    return this.#cache.recordOf(row);
   }
 
   raiseForks(sessionId: string): SessionRecord | null {

@@ -3,7 +3,7 @@ import type Database from "libsql";
 import { type Call, checkCall, closeLimit } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { DatabaseFiles } from "./database-files.js";
-import { inTransaction } from "./in-transaction.js";
+import { inSnapshot, inTransaction } from "./in-transaction.js";
 import { isBusy, toDomainError } from "./sqlite-errors.js";
 import { prepareAll, Statement, type Statements } from "./statements.js";
 import { WriteHealth } from "./write-health.js";
@@ -68,6 +68,11 @@ export class SqliteConnection {
   /** Runs a read. Each of its statements sees the database as of one moment. */
   read<T>(work: () => T, call: Call | undefined): Promise<T> {
     return this.#untilNotBusy(work, BUSY_LIMIT_MS, call);
+  }
+
+  /** Runs reads that all see the database as of one moment. Called only inside `read`. */
+  atOneMoment<T>(reads: () => T): T {
+    return inSnapshot(this.#db, reads);
   }
 
   /** Tries at once, and then for `limitMs` as long as another process holds the lock. */

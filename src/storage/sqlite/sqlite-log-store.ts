@@ -6,6 +6,8 @@ import type {
   Entry,
   ExpiryBounds,
   LogStore,
+  Newest,
+  NewestOptions,
   NextRecord,
   Range,
   RangeOptions,
@@ -17,6 +19,7 @@ import type {
 } from "../history/log-store.js";
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
+import { NewestReader } from "./newest-reader.js";
 import { entryToRow } from "./rows.js";
 import { foundEntries, type SearchQuery, searchQuery } from "./search-table.js";
 import { SessionTable } from "./session-table.js";
@@ -37,6 +40,7 @@ export class SqliteLogStore implements LogStore {
   readonly #connection: SqliteConnection;
   readonly #messages: MessageTable;
   readonly #sessions: SessionTable;
+  readonly #newest: NewestReader;
   readonly #todos: TodoTable;
   /** The store's clock, in milliseconds. All processes of a file are on one machine. */
   readonly #now: () => number;
@@ -56,6 +60,7 @@ export class SqliteLogStore implements LogStore {
     this.#connection = connection;
     this.#messages = new MessageTable(connection.statements);
     this.#sessions = new SessionTable(connection.statements, namespace);
+    this.#newest = new NewestReader(connection, this.#sessions, this.#messages);
     this.#todos = new TodoTable(connection.statements, namespace);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
@@ -135,6 +140,10 @@ export class SqliteLogStore implements LogStore {
 
   async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
     return this.#connection.read(() => logs.map((log) => this.#messages.last(log)), call);
+  }
+
+  async readNewest(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null> {
+    return this.#connection.read(() => this.#newest.read(sessionId, options), call);
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {

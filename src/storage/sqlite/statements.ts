@@ -7,11 +7,21 @@ const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS B
 const FIELDS =
   "session_id, parent_id, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
 const RECORD = `uid, forks, ${FIELDS}`;
+/** How many columns a record has. */
+export const RECORD_COLUMNS = RECORD.split(", ").length;
 
-/** The join follows the index of the labels, whose order is the order of the list. */
-const OF_LABELED = `${RECORD.split(", ")
+/** The columns of a record in a join. */
+const OF_SESSIONS = RECORD.split(", ")
   .map((field) => `sessions.${field}`)
-  .join()} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE labels.namespace = ? AND labels.label = ?`;
+  .join();
+/** The join follows the index of the labels, whose order is the order of the list. */
+const OF_LABELED = `${OF_SESSIONS} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE labels.namespace = ? AND labels.label = ?`;
+
+/** The columns of a message in a page. */
+const MESSAGE = "json_array(seq, id, timestamp, role, messages.session_id, origin, octet_length(messages.body))";
+/** A page of messages, whose columns are given. */
+const pageOf = (message: string) => `max(size), '[' || group_concat(${message}) || ']',
+    CAST(group_concat(iif(size <= ?4, messages.body, ''), '') AS BLOB)`;
 
 /** How many ids one look-up takes. */
 export const IDS_AT_ONCE = 50;
@@ -39,9 +49,15 @@ export const SQL = {
    * largest message exceeds the last parameter. The statement scans the primary key, so it meets the rows in that
    * order; the reader checks that.
    */
-  readPage: `SELECT max(size), '[' || group_concat(json_array(seq, id, timestamp, role, session_id, origin, octet_length(body))) || ']',
-    CAST(group_concat(iif(size <= ?4, body, ''), '') AS BLOB)
-    FROM messages WHERE log = ?1 AND seq BETWEEN ?2 AND ?3 AND id IS NOT NULL`,
+  readPage: `SELECT ${pageOf(MESSAGE)} FROM messages WHERE log = ?1 AND seq BETWEEN ?2 AND ?3 AND id IS NOT NULL`,
+  /**
+   * A record, the place of its open log's seal, and the log's last messages as a page. A session with an empty log has
+   * one row, because of the join, and an unknown session a row of nulls, because of the aggregates.
+   */
+  readNewest: `SELECT ${OF_SESSIONS}, max(iif(id IS NULL, seq, NULL)), ${pageOf(`iif(id IS NULL, NULL, ${MESSAGE})`)}
+    FROM sessions LEFT JOIN messages ON messages.log = sessions.log AND messages.seq >
+      (SELECT seq - (id IS NULL) FROM messages AS ends WHERE ends.log = sessions.log ORDER BY seq DESC LIMIT 1) - ?3
+    WHERE namespace = ?1 AND sessions.session_id = ?2 AND deleted = 0`,
   timeAt: "SELECT timestamp FROM messages WHERE log = ? AND seq = ?",
   findOne: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id = ?`,
   findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,

@@ -10,6 +10,10 @@ const READS: Readonly<Record<string, (store: LogStore) => Promise<unknown>>> = {
     store.readRange("u7.1", 1, 60, { descending: true, limit: 10 }),
   "the end of a log": (store) => store.tail("u7.1"),
   "the last messages of logs": (store) => store.readLast(["u7.1", "u3.1"]),
+  "the newest messages of a session": async (store) =>
+    store.readNewest
+      ? store.readNewest("session of u7", { limit: 10, maxBytes: 1e6 })
+      : store.readRecord("session of u7"),
   "messages by id": (store) => store.findById(["u7.1", "u3.1"], ["m1", "m2"]),
   "a place by time": (store) => store.seqAtTime("u7.1", 1, 90, T0 + 50),
   "a session": (store) => store.readRecord("session of u7"),

@@ -76,6 +76,10 @@ export function describeNamespaces(subject: LogStoreSubject): void {
       });
       await expect(subject.store.replaceTodos([], 0, gone), "replaceTodos").rejects.toMatchObject({ code: "canceled" });
       await expect(subject.store.readRecord("s", gone), "readRecord").rejects.toMatchObject({ code: "canceled" });
+      if (subject.store.readNewest) {
+        const newest = subject.store.readNewest("s", { limit: 1, maxBytes: 1 }, gone);
+        await expect(newest, "readNewest").rejects.toMatchObject({ code: "canceled" });
+      }
       await expect(subject.store.seal("u.1", 0, past), "seal").rejects.toMatchObject({ code: "deadline_exceeded" });
       expect(await subject.database.listNamespaces()).toEqual([]);
       expect(await subject.store.tail("u.1")).toMatchObject({ last: null, state: "open" });

@@ -5,6 +5,7 @@ import type { LogDatabase, LogStore } from "../../../src/storage/history/log-sto
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
 import { poll } from "../../support/poll.js";
 import type { LogStoreHarness } from "../log-store/subject.js";
+import { without } from "../log-store/without.js";
 import { DRAFT_COUNT } from "./naive-drafts.js";
 
 /** The sizes are small, so that short sequences take every path. Each is a different mixture. */
@@ -52,8 +53,9 @@ export class Providers {
     this.hasOwnClock = hasOwnClock;
     const store = () => database.namespace("default");
     this.store = store();
-    const provider = () => new LogHistoryProvider(store(), optionsOf(hasOwnClock, sizes, clocks));
-    this.#all = [provider(), provider(), new StorageManager({ main: provider() })];
+    const provider = (over = store()) => new LogHistoryProvider(over, optionsOf(hasOwnClock, sizes, clocks));
+    // One of them reads as it would on a store that leaves readNewest out.
+    this.#all = [provider(), provider(without(store(), "readNewest")), new StorageManager({ main: provider() })];
   }
 
   static async open({ open, hasOwnClock = false }: LogStoreHarness, sizes: EngineOptions): Promise<Providers> {

@@ -9,6 +9,8 @@ import {
   type LogStore,
   labelTexts,
   type MessageIdentity,
+  type Newest,
+  type NewestOptions,
   type NextRecord,
   namesLog,
   ownerOf,
@@ -182,6 +184,26 @@ class ToyLogStore implements LogStore {
   async readRange(log: string, first: number, last: number, options: RangeOptions = {}, call?: Call): Promise<Range> {
     this.#enter(call);
     return this.#log(log).read(first, last, options);
+  }
+
+  async readNewest(sessionId: string, { limit, maxBytes }: NewestOptions, call?: Call): Promise<Newest | null> {
+    this.#enter(call);
+    const record = this.#living(sessionId);
+    if (!record) return null;
+    const entries: Entry[] = [];
+    let left = maxBytes;
+    const end = this.#log(record.log).tail();
+    const shown = [...record.segments, { log: record.log, first: 1, last: end.last?.seq ?? 0 }];
+    for (const { log, first, last } of shown.reverse()) {
+      for (let seq = last; seq >= first && entries.length < limit; seq--) {
+        const entry = this.#log(log).entry(seq);
+        if (!entry) return { record, end, messages: { entries, cut: false } };
+        left -= entry.body.encode().length;
+        if (left < 0 && entries.length > 0) return { record, end, messages: { entries, cut: true } };
+        entries.push(entry);
+      }
+    }
+    return { record, end, messages: { entries, cut: false } };
   }
 
   async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {

@@ -61,13 +61,16 @@ export class Reader {
     const query = fullQuery(options);
     return this.#reading(sessionId, options, async (saw) => {
       const hasTimes = query.sinceMicros !== undefined || query.untilMicros !== undefined;
-      const needsEnd = hasTimes || (query.newestFirst && !cursor);
-      const head = needsEnd ? await this.#context.need(sessionId, options) : null;
+      const isFromEnd = query.newestFirst && !cursor;
+      const { head, newest } =
+        isFromEnd && !hasTimes && offset === 0
+          ? await this.#context.needNewest(sessionId, limit, options)
+          : { head: hasTimes || isFromEnd ? await this.#context.need(sessionId, options) : null, newest: undefined };
       const record = head?.record ?? (await this.#record(sessionId, options));
       saw(record);
       if (cursor) checkCursor(cursor, record, query);
       const pieces = await piecesOf(this.#context, record, head, query, options);
-      const at = { newestFirst: query.newestFirst ?? false, cursor, offset, limit };
+      const at = { newestFirst: query.newestFirst ?? false, cursor, offset, limit, newest };
       const window = await this.#windows.window(record, pieces, at, options);
       if (hasTimes && window.items.length === 0) await this.#context.checkCurrent(record, options);
       return this.#page(record, query, window);
@@ -81,12 +84,14 @@ export class Reader {
   ): Promise<LoadedSession> {
     const query = fullQuery({ newestFirst: true });
     return this.#reading(sessionId, options, async (saw) => {
-      const head = await this.#context.need(sessionId, options);
-      saw(head);
       const { cursor, limit } = options;
+      const { head, newest } = cursor
+        ? { head: await this.#context.need(sessionId, options), newest: undefined }
+        : await this.#context.needNewest(sessionId, limit, options);
+      saw(head);
       if (cursor) checkCursor(cursor, head.record, query);
       const pieces = await piecesOf(this.#context, head.record, head, query, options);
-      const at = { newestFirst: true, cursor, offset: 0, limit };
+      const at = { newestFirst: true, cursor, offset: 0, limit, newest };
       const window = await this.#windows.window(head.record, pieces, at, options);
       const page = this.#page(head.record, query, window);
       const drafts = cursor ? undefined : await this.#readDrafts(head, options);

@@ -28,6 +28,8 @@ export interface WindowOptions {
   readonly cursor?: MessageCursor | undefined;
   readonly offset: number;
   readonly limit: number;
+  /** The newest messages of the session, if they were read along with its record; for a window at the end. */
+  readonly newest?: Range | undefined;
 }
 
 /** Reads windows of lists: consecutive messages up to a number and a size. Every method may throw `Again`. */
@@ -42,7 +44,7 @@ export class WindowReader {
   async window(
     record: SessionRecord,
     pieces: readonly Piece[],
-    { newestFirst, cursor, offset, limit }: WindowOptions,
+    { newestFirst, cursor, offset, limit, newest }: WindowOptions,
     call?: Call,
   ): Promise<Window> {
     const index = cursor ? await this.#indexOf(record, pieces, cursor, call) : null;
@@ -52,7 +54,7 @@ export class WindowReader {
     }
     const to = Math.max(index ?? totalLength(pieces) - offset, 0);
     const from = Math.max(to - limit, 0);
-    const { items, hasMore } = await this.#readBackwards(slicePieces(pieces, from, to), limit, call);
+    const { items, hasMore } = await this.#readBackwards(slicePieces(pieces, from, to), limit, newest, call);
     return { items, hasMore: hasMore || (from > 0 && items.length > 0) };
   }
 
@@ -87,12 +89,25 @@ export class WindowReader {
   }
 
   /** Reads pieces from the back. All their messages are known to exist. */
-  async #readBackwards(pieces: readonly Piece[], limit: number, call?: Call): Promise<Window> {
+  async #readBackwards(
+    pieces: readonly Piece[],
+    limit: number,
+    newest: Range | undefined,
+    call?: Call,
+  ): Promise<Window> {
     const page = new Page(limit, this.#context.options.limits.pageBytes);
+    let used = 0;
     for (const piece of pieces.toReversed()) {
       const wanted = segmentLength(piece);
+      // What was read along with the record holds the session's own messages.
+      const known =
+        newest && piece.ancestor === undefined
+          ? { ...newest, entries: newest.entries.slice(used, used + wanted) }
+          : null;
+      if (known?.cut && known.entries.length === 0) return page.window(true);
+      used += wanted;
       const options = { descending: true, limit: wanted, maxBytes: page.bytesLeft };
-      const range = await this.#context.store.readRange(piece.log, piece.first, piece.last, options, call);
+      const range = known ?? (await this.#context.store.readRange(piece.log, piece.first, piece.last, options, call));
       checkComplete(range, piece.log, piece.last, wanted, -1);
       if (!page.add(piece, range.entries) || range.entries.length < wanted) return page.window(true);
     }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { NewChatMessage } from "../../../../src/domain/chat-message.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
+import type { LogStore } from "../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
-
+import { without } from "../../../contract/log-store/without.js";
 import { recordedCalls } from "../../../support/recorded-calls.js";
 
 const START_MICROS = 1_700_000_000_000_000;
@@ -15,7 +16,7 @@ function message(i: number): NewChatMessage {
  * Makes a session `s` with `count` messages. `callsOf` resolves to the names of the store calls of an operation, by a
  * provider that has read nothing before its first operation.
  */
-async function sessionOf(count: number) {
+async function sessionOf(count: number, change: (store: LogStore) => LogStore = (store) => store) {
   const database = new MemoryLogDatabase();
   const writer = new LogHistoryProvider(database.namespace("test"), { touchDelayMs: Number.POSITIVE_INFINITY });
   await writer.createSession({ sessionId: "s" });
@@ -23,7 +24,7 @@ async function sessionOf(count: number) {
     const batch = Array.from({ length: Math.min(1000, count - i) }, (_, k) => message(i + k));
     await writer.logMessages("s", batch);
   }
-  const { store, calls } = recordedCalls(database.namespace("test"));
+  const { store, calls } = recordedCalls(change(database.namespace("test")));
   const provider = new LogHistoryProvider(store, { touchDelayMs: Number.POSITIVE_INFINITY });
   const callsOf = async (run: (provider: LogHistoryProvider) => Promise<unknown>) => {
     calls.length = 0;
@@ -54,12 +55,24 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
     expect(await callsOf((provider) => provider.logMessage(own))).toEqual(["findById", "append"]);
   });
 
-  it("are two for a list, a count and a single message, three for the newest", async () => {
+  it("are two for a list, a count and a single message", async () => {
     const { callsOf } = await sessionOf(10);
     expect(await callsOf((provider) => provider.listMessages("s", { limit: 5 }))).toHaveLength(2);
     expect(await callsOf((provider) => provider.getMessageCount("s"))).toHaveLength(2);
     expect(await callsOf((provider) => provider.getMessage("s", "m5"))).toHaveLength(2);
-    expect(await callsOf((provider) => provider.listMessages("s", { limit: 5, newestFirst: true }))).toHaveLength(3);
+  });
+
+  it("are one for the newest messages, also of a fork, and three where the store leaves readNewest out", async () => {
+    const list = (provider: LogHistoryProvider) => provider.listMessages("s", { limit: 5, newestFirst: true });
+    const load = (provider: LogHistoryProvider) => provider.loadSession("s", { limit: 5 });
+    const { callsOf } = await sessionOf(10);
+    expect(await callsOf(list)).toEqual(["readNewest"]);
+    expect(await callsOf(load)).toEqual(["readNewest"]);
+    await callsOf((provider) => provider.forkConversation("s", "f", { as: "fork" }));
+    expect(await callsOf((provider) => provider.loadSession("f", { limit: 5 }))).toEqual(["readNewest"]);
+    const { callsOf: plainCallsOf } = await sessionOf(10, (store) => without(store, "readNewest"));
+    expect(await plainCallsOf(list)).toEqual(["readRecord", "tail", "readRange"]);
+    expect(await plainCallsOf(load)).toEqual(["readRecord", "tail", "readRange"]);
   });
 
   for (const [name, most, run] of [

@@ -12,6 +12,11 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   sizesUp: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   sizesDown: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   readPage: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  readNewest: [
+    "sessions USING INDEX sessions_by_id (namespace=? AND session_id=?)",
+    "messages USING PRIMARY KEY (log=? AND seq>?) LEFT-JOIN",
+    "ends USING PRIMARY KEY (log=?)",
+  ],
   timeAt: "messages USING PRIMARY KEY (log=? AND seq=?)",
   findOne: "messages USING INDEX messages_by_id (log=? AND id=?)",
   findMany: "messages USING INDEX messages_by_id (log=? AND id=?)",
