@@ -46,6 +46,7 @@ import {
   encodeMessageToken,
   encodeSearchToken,
 } from "./page-token.js";
+import { sharingLast } from "./sharing-last.js";
 import { checkBoundsOrder, fromBoundTimestamp } from "./timestamps.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
@@ -224,8 +225,10 @@ async function watchMessages(
 ): Promise<AsyncIterable<WatchMessagesResponse>> {
   const from = startOf(request);
   const events = await context.rootPool.sessions.followMessages(request.sessionId, from, callOf(context));
-  return mapEach(events, toWatchResponse);
+  return mapEach(events, toSharedResponse);
 }
+
+const toSharedResponse = sharingLast(toWatchResponse);
 
 function startOf({ fromPosition, resumeToken }: WatchMessagesRequest): number | FollowPosition | undefined {
   if (resumeToken === "") return exactCount("from_position", fromPosition);

@@ -15,7 +15,7 @@ import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { type Binding, readBindings } from "./binding.js";
 import { type Match, Router } from "./router.js";
-import { chooseFraming, resumeFrom, sendStream } from "./stream.js";
+import { chooseFraming, type Framings, makeFramings, resumeFrom, sendStream } from "./stream.js";
 import { parseTarget, type Target } from "./target.js";
 import { makeTranscoder, type Transcoder } from "./transcoder.js";
 
@@ -35,6 +35,7 @@ export type RestHandler = (request: HttpRequest, response: HttpResponse) => void
 interface Route {
   readonly method: ApiMethod;
   readonly transcoder: Transcoder;
+  readonly framings: Framings;
 }
 
 /** Compiles every binding of the methods. Throws on an invalid template or a conflict. */
@@ -47,7 +48,9 @@ function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
 }
 
 function addRoute(router: Router<Route>, method: ApiMethod, binding: Binding): void {
-  router.add(binding.httpMethod, binding.template, { method, transcoder: makeTranscoder(binding) });
+  const transcoder = makeTranscoder(binding);
+  const framings = makeFramings(method.desc, transcoder.writeResponse);
+  router.add(binding.httpMethod, binding.template, { method, transcoder, framings });
 }
 
 /**
@@ -71,7 +74,7 @@ export function createRestHandler({
     const target = parseTarget(request.url ?? "");
     if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
     const { target: route, variables } = findRoute(router, request, target);
-    const { method, transcoder } = route;
+    const { method, transcoder, framings } = route;
     const call = await startCall("rest", pipeline, method, { request, response });
     const path = transcoder.readPath(variables);
     const query = transcoder.readQuery(target.query, path, call.admission);
@@ -81,7 +84,7 @@ export function createRestHandler({
       const answer = await pipeline.unary(method, message, call);
       return sendJson(request, response, transcoder.writeResponse(answer), call.admission, stalledMs);
     }
-    const framing = chooseFraming(request, method.desc, transcoder.writeResponse);
+    const framing = chooseFraming(request, framings);
     if (framing.contentType === "text/event-stream") resumeFrom(message, method.desc, header(request, "last-event-id"));
     const events = await pipeline.stream(method, message, call);
     await sendStream(response, events, framing, {

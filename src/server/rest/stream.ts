@@ -3,6 +3,7 @@ import { type DescMethod, getOption, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import Negotiator from "negotiator";
 import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
+import { sharingLast } from "../../api/sharing-last.js";
 import type { MessageWriter } from "../../codec/json-writer.js";
 import { type ByteString, textOf } from "../../domain/byte-string.js";
 import { onOneLine } from "../../domain/json.js";
@@ -13,18 +14,24 @@ import { header, writeHead } from "../http/respond.js";
 /** How events of a stream, and the error that ends it, are written. */
 interface Framing {
   readonly contentType: StreamType;
-  readonly frame: (event: Message) => string;
+  readonly frame: (event: Message) => Buffer;
   readonly frameProblem: (problem: string) => string;
 }
+
+/** The framings of one route. All of its clients share them, and so the bytes of an event that several of them get. */
+export type Framings = Readonly<Record<StreamType, Framing>>;
 
 /** The media types of streams. A client that has no preference gets the first. */
 export const STREAM_TYPES = ["text/event-stream", "application/x-ndjson"] as const;
 type StreamType = (typeof STREAM_TYPES)[number];
 
+export function makeFramings(desc: DescMethod, write: MessageWriter): Framings {
+  return { "text/event-stream": serverSentEvents(desc, write), "application/x-ndjson": jsonLines(write) };
+}
+
 /** Events or lines, whichever the client prefers. Throws a problem when it accepts neither. */
-export function chooseFraming(request: HttpRequest, desc: DescMethod, write: MessageWriter): Framing {
-  const accept = header(request, "accept") || "*/*";
-  return chooseType(accept) === "text/event-stream" ? serverSentEvents(desc, write) : jsonLines(write);
+export function chooseFraming(request: HttpRequest, framings: Framings): Framing {
+  return framings[chooseType(header(request, "accept") || "*/*")];
 }
 
 function chooseType(accept: string): StreamType {
@@ -41,7 +48,7 @@ function chooseType(accept: string): StreamType {
 function jsonLines(write: MessageWriter): Framing {
   return {
     contentType: "application/x-ndjson",
-    frame: (event) => `{"result":${lineOf(write(event))}}\n`,
+    frame: sharingLast((event) => Buffer.from(`{"result":${lineOf(write(event))}}\n`)),
     frameProblem: (problem) => `{"error":${onOneLine(problem)}}\n`,
   };
 }
@@ -59,12 +66,13 @@ function serverSentEvents(desc: DescMethod, write: MessageWriter): Framing {
   const token = output.fields.find((field) => field.name === resumption.token);
   return {
     contentType: "text/event-stream",
-    frame: (event) => {
+    frame: sharingLast((event) => {
       const fields = event as Message & Record<string, unknown>;
       const kind = oneof && (fields[oneof.localName] as { case?: string }).case;
       const id = token && fields[token.localName];
-      return `${kind ? `event: ${kind}\n` : ""}${id ? `id: ${id}\n` : ""}data: ${lineOf(write(event))}\n\n`;
-    },
+      const text = `${kind ? `event: ${kind}\n` : ""}${id ? `id: ${id}\n` : ""}data: ${lineOf(write(event))}\n\n`;
+      return Buffer.from(text);
+    }),
     frameProblem: (problem) => `event: error\ndata: ${onOneLine(problem)}\n\n`,
   };
 }
@@ -126,9 +134,9 @@ export async function sendStream(
 }
 
 /** Resolves to whether the client is still reading. */
-async function write(response: HttpResponse, text: string, stalledMs: number): Promise<boolean> {
+async function write(response: HttpResponse, frame: Buffer, stalledMs: number): Promise<boolean> {
   if (isGone(response)) return false;
-  if ((response as ServerResponse).write(text)) return true;
+  if ((response as ServerResponse).write(frame)) return true;
   await new Promise<void>((resolve) => {
     const timer = setTimeout(() => response.destroy(), stalledMs);
     const done = (): void => {

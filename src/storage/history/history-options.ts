@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 
@@ -127,12 +126,17 @@ export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOp
   };
 }
 
-async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, signal ? { signal } : {});
-  } catch (error) {
-    if (!signal?.aborted) throw error;
-  }
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener("abort", end);
+  });
 }
 
 function startTimer(ms: number, work: () => void): () => void {

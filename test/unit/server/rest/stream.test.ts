@@ -5,10 +5,13 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
+  MessageService,
   type WatchMessagesResponse,
   WatchMessagesResponseSchema,
 } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { ApiError } from "../../../../src/api/api-error.js";
+import { toByteString } from "../../../../src/domain/byte-string.js";
+import { makeFramings, STREAM_TYPES } from "../../../../src/server/rest/stream.js";
 import { RestServer } from "./rest-server.js";
 
 const PATH = "/session/s/message:watch";
@@ -257,6 +260,18 @@ describe("WatchMessages", () => {
     session.close();
     await http2.stop();
   });
+});
+
+test.each(STREAM_TYPES)("writes an event that several clients get at once only once, as %s", (type) => {
+  let written = 0;
+  const write = () => {
+    written += 1;
+    return toByteString("{}");
+  };
+  const { frame } = makeFramings(MessageService.method.watchMessages, write)[type];
+  expect(frame(TRUNCATED)).toBe(frame(TRUNCATED));
+  expect(frame(TRUNCATED).toString()).toContain("{}");
+  expect(written).toBe(1);
 });
 
 async function open(port = server.port): Promise<{ request: ClientRequest; response: IncomingMessage }> {
