@@ -26,7 +26,7 @@ export interface SeenCall {
 }
 
 /** Gives every call the same answer, and records the calls. */
-class FakePipeline implements CallPipeline {
+export class FakePipeline implements CallPipeline {
   readonly calls: SeenCall[] = [];
   readonly #admissions: Admissions;
   /** The error that the next calls end with. */
