@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { createAsyncIterable, encodeEnvelope, type UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { ApiError } from "../../api/api-error.js";
-import { type ByteString, toBytes } from "../../domain/byte-string.js";
+import { toBytes, type Utf8 } from "../../domain/byte-string.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "../http/compression.js";
 import type { HttpRequest, HttpResponse } from "../http/exchange.js";
 import { abandonUnread, writeHead } from "../http/respond.js";
@@ -39,11 +39,7 @@ export async function sendUnary(
  */
 export async function withJson(
   answer: UniversalServerResponse,
-  {
-    json,
-    request,
-    format,
-  }: { readonly json: ByteString[]; readonly request: HttpRequest; readonly format: RequestFormat },
+  { json, request, format }: { readonly json: Utf8[]; readonly request: HttpRequest; readonly format: RequestFormat },
 ): Promise<UniversalServerResponse> {
   if (format.isBinary) return answer;
   if (format.isEnveloped) return { ...answer, body: fillEnvelopes(answer, json, format.encodingHeader) };
@@ -54,7 +50,7 @@ export async function withJson(
 
 async function withBody(
   answer: UniversalServerResponse,
-  json: ByteString,
+  json: Utf8,
   request: HttpRequest,
 ): Promise<UniversalServerResponse> {
   const accepted = json.length < MIN_COMPRESSED_BYTES ? undefined : request.headers["accept-encoding"];
@@ -70,7 +66,7 @@ async function withBody(
 /** connect-node yields one envelope at a time. Those of messages have no flags here, because `{}` is not compressed. */
 async function* fillEnvelopes(
   { header, body }: UniversalServerResponse,
-  json: ByteString[],
+  json: Utf8[],
   encodingHeader: string,
 ): AsyncIterable<Uint8Array> {
   const encoding = header?.get(encodingHeader) as Encoding | null | undefined;
@@ -80,7 +76,7 @@ async function* fillEnvelopes(
   }
 }
 
-async function toEnvelope(json: ByteString, encoding: Encoding | null | undefined): Promise<Uint8Array> {
+async function toEnvelope(json: Utf8, encoding: Encoding | null | undefined): Promise<Uint8Array> {
   const plain = toBytes(json);
   if (!encoding || json.length < MIN_COMPRESSED_BYTES) return encodeEnvelope(0, plain);
   return encodeEnvelope(COMPRESSED_FLAG, await compress(plain, encoding));

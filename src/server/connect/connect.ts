@@ -13,7 +13,7 @@ import { toApiError } from "../../api/error-mapping.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { wireMethod, writtenMessage } from "../../codec/binary-codec.js";
 import { shortMessageWriter } from "../../codec/json-writer.js";
-import type { ByteString } from "../../domain/byte-string.js";
+import type { Utf8 } from "../../domain/byte-string.js";
 import { ERROR_INFO, encodeErrorInfo, errorInfo } from "../call/error-info.js";
 import type { CallPipeline, FrontCall } from "../call/front-call.js";
 import type { BodyLimits } from "../http/body.js";
@@ -49,7 +49,7 @@ interface Exchange {
   /** Set once the request has been authenticated. */
   admission?: Admission;
   /** Answers that are not sent yet, in order. connect-node is given an empty message in the place of each. */
-  readonly json: ByteString[];
+  readonly json: Utf8[];
 }
 
 const exchangeKey = createContextKey<Exchange | undefined>(undefined);

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
+import { toByteString, toBytes, type Utf8 } from "../../domain/byte-string.js";
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
@@ -26,7 +26,7 @@ const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 export async function sendJson(
   request: HttpRequest,
   response: HttpResponse,
-  json: ByteString,
+  json: Utf8,
   admission: Admission,
   stalledMs?: number,
 ): Promise<void> {
@@ -60,7 +60,7 @@ function send(
   response: HttpResponse,
   status: number,
   headers: Headers,
-  body: ByteString | Buffer | undefined,
+  body: Utf8 | undefined,
   stalledMs?: number,
 ): void {
   // The client has gone, so there is nobody to answer.
@@ -102,7 +102,7 @@ export function writeHead(response: HttpResponse, status: number, headers: Heade
  * Node sends a string together with the headers in one piece, without a buffer of its own. But if the client does not
  * read it, Node keeps it in memory twice.
  */
-function end(response: HttpResponse, body: ByteString | Buffer): void {
+function end(response: HttpResponse, body: Utf8): void {
   if (typeof body === "string" && body.length > SENT_AS_STRING_BYTES) (response as ServerResponse).end(toBytes(body));
   else (response as ServerResponse).end(body, "latin1");
 }
