@@ -1,4 +1,4 @@
-import type { JsonObject, Message } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { MessageInfo, MessageWithParts, Part } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { MessageBody } from "../domain/message-body.js";
 
@@ -26,13 +26,8 @@ export class UndecodedMessage implements MessageWithParts {
     return this.#parts;
   }
 
-  /** {@link MessageBody.partsOfBytes} of a message that was read from a store; undefined for any other message. */
-  static partsOfBytes(message: object): readonly object[] | undefined {
-    return #body in message ? message.#body.partsOfBytes : undefined;
-  }
-
   /** The body of a message that can be passed on as it is stored; undefined for any other message. */
-  static bodyOf(message: Message): MessageBody | undefined {
+  static bodyOf(message: object): MessageBody | undefined {
     return #body in message ? message.#body : undefined;
   }
 }

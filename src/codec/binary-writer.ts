@@ -2,14 +2,19 @@ import { create, type DescField, type DescMessage, type Message, ScalarType, toB
 import { WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence as Presence } from "@bufbuild/protobuf/wkt";
 import { UndecodedMessage } from "../api/undecoded-message.js";
+import type { MessageBody } from "../domain/message-body.js";
 import { BackwardWriter } from "./backward-writer.js";
+import { writeStoredMetadata, writeStoredParts } from "./stored-body-writer.js";
 import { writeStruct } from "./struct-codec.js";
 
 type Fields = Record<string, unknown>;
-type Write = (writer: BackwardWriter, value: unknown) => void;
-type WriteFields = (writer: BackwardWriter, message: Fields) => void;
+/** `body` is the stored body of the message that is being written. */
+type Write = (writer: BackwardWriter, value: unknown, body?: MessageBody) => void;
+type WriteFields = (writer: BackwardWriter, message: Fields, body?: MessageBody) => void;
 
 const STRUCT = "google.protobuf.Struct";
+const STORED_MESSAGE = "sessionpool.v1.MessageWithParts";
+const INFO = "sessionpool.v1.MessageInfo";
 
 const PLAIN_TYPES: ReadonlySet<string> = new Set([
   "google.protobuf.Timestamp",
@@ -54,8 +59,9 @@ function fieldsWriter(type: DescMessage): WriteFields {
   const known = compiled.get(type);
   if (known !== undefined) return known;
   let fields: readonly WriteFields[] = [];
-  const write: WriteFields = (writer, message) => {
-    for (const field of fields) field(writer, message);
+  const isStored = type.typeName === STORED_MESSAGE;
+  const write: WriteFields = (writer, message, body = isStored ? undecodedBody(message) : undefined) => {
+    for (let i = 0; i < fields.length; i++) (fields[i] as WriteFields)(writer, message, body);
   };
   // Set before its fields are known, for types that contain themselves.
   compiled.set(type, write);
@@ -63,18 +69,41 @@ function fieldsWriter(type: DescMessage): WriteFields {
   return write;
 }
 
+/** The body of a message of a store, if nobody has decoded it. */
+function undecodedBody(message: object): MessageBody | undefined {
+  const body = UndecodedMessage.bodyOf(message);
+  return body?.isDecoded ? undefined : body;
+}
+
 function fieldWriter(field: DescField): WriteFields {
+  const { parent, name: protoName } = field;
+  const write = valuesWriter(field);
+  if (parent.typeName === STORED_MESSAGE && protoName === "parts") return storedOr(writeStoredParts, write);
+  if (parent.typeName === INFO && protoName === "metadata") return storedOr(writeStoredMetadata, write);
+  return write;
+}
+
+/** Writes a field of a stored message from its text, or from its values if the text has another form. */
+function storedOr(
+  writeStored: (writer: BackwardWriter, body: MessageBody) => boolean,
+  write: WriteFields,
+): WriteFields {
+  return (writer, message, body) => {
+    if (body === undefined || !writeStored(writer, body)) write(writer, message);
+  };
+}
+
+function valuesWriter(field: DescField): WriteFields {
   const { localName: name, oneof } = field;
   if (isTextMap(field)) return textMapWriter(field);
   const write = taggedWriter(field);
   if (write === undefined) return libraryWriter(field);
   if (oneof !== undefined) return oneofWriter(oneof.localName, name, write);
-  if (isStoredParts(field)) return storedPartsWriter(listWriter(name, write));
   if (field.fieldKind === "list") return listWriter(name, write);
   const zero = field.presence === Presence.IMPLICIT ? SCALARS.get(field.scalar)?.zero : undefined;
-  return (writer, message) => {
+  return (writer, message, body) => {
     const value = message[name];
-    if (value !== undefined && value !== zero) write(writer, value);
+    if (value !== undefined && value !== zero) write(writer, value, body);
   };
 }
 
@@ -120,18 +149,6 @@ function textMapWriter({ localName: name, number }: DescField): WriteFields {
   };
 }
 
-function isStoredParts({ parent, name }: DescField): boolean {
-  return parent.typeName === "sessionpool.v1.MessageWithParts" && name === "parts";
-}
-
-function storedPartsWriter(write: WriteFields): WriteFields {
-  return (writer, message) => {
-    const parts = UndecodedMessage.partsOfBytes(message);
-    if (parts === undefined) write(writer, message);
-    else writer.withTextsOfBytes(() => write(writer, { parts }));
-  };
-}
-
 /**
  * Returns a function that writes a value or a list item after its tag; undefined for kinds of fields that the library
  * writes.
@@ -167,9 +184,9 @@ function isDelimited(field: DescField): boolean {
 function taggedMessageWriter(type: DescMessage, number: number): Write {
   const write = type.typeName === STRUCT ? (writeStruct as WriteFields) : fieldsWriter(type);
   const tag = tagOf(number, WireType.LengthDelimited);
-  return (writer, value) => {
+  return (writer, value, body) => {
     const from = writer.length;
-    write(writer, value as Fields);
+    write(writer, value as Fields, body);
     writer.prefix(tag, from);
   };
 }

@@ -1,27 +1,52 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { UndecodedMessage } from "../api/undecoded-message.js";
-import { type ByteString, toByteString } from "../domain/byte-string.js";
+import type { ByteRange } from "../domain/byte-range.js";
+import { type ByteString, toByteString, type Utf8 } from "../domain/byte-string.js";
 import type { BodyJson } from "../domain/message-body.js";
+
+/** A larger answer is made as a Buffer, so that each stored body in it is copied only once. */
+const MOST_STRING_BYTES = 16 * 1024;
 
 /** JSON being built, as the bytes in which it is sent. */
 export class JsonPieces {
-  #bytes = "";
+  /** What was added after the last body, in which each character stands for one byte. */
+  #text = "";
+  /** By turns, what stands before a body and the body. */
+  readonly #before: (string | ByteRange)[] = [];
+  #length = 0;
 
-  add(piece: ByteString): void {
-    this.#bytes += piece;
+  add(body: ByteRange): void {
+    this.#before.push(this.#text, body);
+    this.#length += this.#text.length + body.length;
+    this.#text = "";
   }
 
   /** In ASCII, bytes and characters are the same. */
   addAscii(text: string): void {
-    this.#bytes += text;
+    this.#text += text;
   }
 
   addText(text: string): void {
-    this.#bytes += toByteString(text);
+    this.#text += toByteString(text);
   }
 
-  finish(): ByteString {
-    return this.#bytes as ByteString;
+  finish(): Utf8 {
+    const length = this.#length + this.#text.length;
+    if (length <= MOST_STRING_BYTES) return this.#asString();
+    const bytes = Buffer.allocUnsafe(length);
+    let at = 0;
+    for (const piece of this.#before) {
+      if (typeof piece === "string") bytes.write(piece, at, "latin1");
+      else bytes.set(piece.toBuffer(), at);
+      at += piece.length;
+    }
+    bytes.write(this.#text, at, "latin1");
+    return bytes;
+  }
+
+  #asString(): ByteString {
+    const pieces = this.#before.map((piece) => (typeof piece === "string" ? piece : piece.toByteString()));
+    return (pieces.join("") + this.#text) as ByteString;
   }
 }
 

@@ -8,7 +8,7 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence as Presence, TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { type ByteString, toByteString } from "../domain/byte-string.js";
+import { toByteString, type Utf8 } from "../domain/byte-string.js";
 import { type FieldJson, JsonPieces, piecesWriter } from "./json-pieces.js";
 import { timestampText } from "./timestamp-text.js";
 
@@ -16,7 +16,7 @@ import { timestampText } from "./timestamp-text.js";
  * Writes a message as proto3 JSON, including zero values, as the bytes that are sent. The JSON of a frozen message is
  * cached, because it cannot change.
  */
-export type MessageWriter = (message: Message) => ByteString;
+export type MessageWriter = (message: Message) => Utf8;
 
 /**
  * Makes the value that JSON.stringify writes. One call for a whole message is several times as fast as one for each of
@@ -57,7 +57,7 @@ export function fieldWriter(field: DescField): MessageWriter {
 }
 
 function keepingFrozen(write: MessageWriter): MessageWriter {
-  const cached = new WeakMap<Message, ByteString>();
+  const cached = new WeakMap<Message, Utf8>();
   return (message) => {
     if (!Object.isFrozen(message)) return write(message);
     const known = cached.get(message);

@@ -20,6 +20,20 @@ const STRUCT_VALUE = 5;
 const LIST_VALUE = 6;
 const LIST_VALUES = 1;
 
+/** The tags of Struct, its entries, Value and ListValue. Each is one byte. */
+export const STRUCT_TAGS = {
+  entry: tagOf(STRUCT_FIELDS, WireType.LengthDelimited),
+  entryKey: tagOf(ENTRY_KEY, WireType.LengthDelimited),
+  entryValue: tagOf(ENTRY_VALUE, WireType.LengthDelimited),
+  null: tagOf(NULL_VALUE, WireType.Varint),
+  number: tagOf(NUMBER_VALUE, WireType.Bit64),
+  string: tagOf(STRING_VALUE, WireType.LengthDelimited),
+  boolean: tagOf(BOOL_VALUE, WireType.Varint),
+  struct: tagOf(STRUCT_VALUE, WireType.LengthDelimited),
+  list: tagOf(LIST_VALUE, WireType.LengthDelimited),
+  listItem: tagOf(LIST_VALUES, WireType.LengthDelimited),
+} as const;
+
 /**
  * Reads a google.protobuf.Struct without loss. Refuses what JSON cannot hold: a Value without a kind, NaN and Infinity.
  * `__proto__` is a key like any other, and of a repeated key the last value counts. Errors name the field.
@@ -39,10 +53,10 @@ export function writeStruct(writer: BackwardWriter, struct: JsonObject): void {
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] as string;
     const from = writer.length;
-    writeMessage(writer, ENTRY_VALUE, struct[key] as JsonValue, writeValue);
+    writeMessage(writer, STRUCT_TAGS.entryValue, struct[key] as JsonValue, writeValue);
     writer.string(key);
-    writer.byte(tagOf(ENTRY_KEY, WireType.LengthDelimited));
-    writer.prefix(tagOf(STRUCT_FIELDS, WireType.LengthDelimited), from);
+    writer.byte(STRUCT_TAGS.entryKey);
+    writer.prefix(STRUCT_TAGS.entry, from);
   }
 }
 
@@ -117,36 +131,38 @@ function readList(reader: BinaryReader, end: number, depth: number): JsonValue[]
 function writeValue(writer: BackwardWriter, value: JsonValue): void {
   if (value === null) {
     writer.byte(0);
-    writer.byte(tagOf(NULL_VALUE, WireType.Varint));
+    writer.byte(STRUCT_TAGS.null);
   } else if (typeof value === "string") {
     writer.string(value);
-    writer.byte(tagOf(STRING_VALUE, WireType.LengthDelimited));
+    writer.byte(STRUCT_TAGS.string);
   } else if (typeof value === "number") {
     writer.double(value);
-    writer.byte(tagOf(NUMBER_VALUE, WireType.Bit64));
+    writer.byte(STRUCT_TAGS.number);
   } else if (typeof value === "boolean") {
     writer.byte(value ? 1 : 0);
-    writer.byte(tagOf(BOOL_VALUE, WireType.Varint));
+    writer.byte(STRUCT_TAGS.boolean);
   } else if (Array.isArray(value)) {
-    writeMessage(writer, LIST_VALUE, value, writeList);
+    writeMessage(writer, STRUCT_TAGS.list, value, writeList);
   } else {
-    writeMessage(writer, STRUCT_VALUE, value, writeStruct);
+    writeMessage(writer, STRUCT_TAGS.struct, value, writeStruct);
   }
 }
 
 function writeList(writer: BackwardWriter, list: readonly JsonValue[]): void {
-  for (let i = list.length - 1; i >= 0; i--) writeMessage(writer, LIST_VALUES, list[i] as JsonValue, writeValue);
+  for (let i = list.length - 1; i >= 0; i--) {
+    writeMessage(writer, STRUCT_TAGS.listItem, list[i] as JsonValue, writeValue);
+  }
 }
 
 function writeMessage<T>(
   writer: BackwardWriter,
-  no: number,
+  tag: number,
   value: T,
   write: (writer: BackwardWriter, value: T) => void,
 ): void {
   const from = writer.length;
   write(writer, value);
-  writer.prefix(tagOf(no, WireType.LengthDelimited), from);
+  writer.prefix(tag, from);
 }
 
 function tagOf(no: number, type: WireType): number {

@@ -6,6 +6,9 @@ declare const isByteString: unique symbol;
  */
 export type ByteString = string & { readonly [isByteString]: true };
 
+/** UTF-8 as a string, which is cheap to build, or as a Buffer, which is cheap to fill with what is long. */
+export type Utf8 = ByteString | Buffer;
+
 export function toByteString(text: string): ByteString {
   return (isAscii(text) ? text : Buffer.from(text).toString("latin1")) as ByteString;
 }
@@ -16,16 +19,12 @@ export function byteStringOf(bytes: Buffer): ByteString {
 }
 
 /** Decodes the bytes to a text. */
-export function textOf(bytes: ByteString): string {
-  return isAscii(bytes) ? bytes : toBytes(bytes).toString();
+export function textOf(bytes: Utf8): string {
+  return typeof bytes === "string" && isAscii(bytes) ? bytes : toBytes(bytes).toString();
 }
 
-export function toBytes(bytes: ByteString): Buffer {
-  return Buffer.from(bytes, "latin1");
-}
-
-export function sliceBytes(bytes: ByteString, start: number, end?: number): ByteString {
-  return bytes.slice(start, end) as ByteString;
+export function toBytes(bytes: Utf8): Buffer {
+  return typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes;
 }
 
 function isAscii(text: string): boolean {

@@ -1,20 +1,22 @@
-import { type ByteString, byteStringOf, sliceBytes, textOf, toByteString } from "./byte-string.js";
+import { ByteRange } from "./byte-range.js";
 import type { MessageContent, Part } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
 import { type BodySizes, bodySizes } from "./message-size.js";
 
 export type BodyContent = Omit<MessageContent, "role">;
 
-/** The body of a message in protobuf's JSON form, including zero values. */
+/** The body of a message in protobuf's JSON form, including zero values, as UTF-8. */
 export interface BodyJson {
-  readonly parts: ByteString;
-  readonly metadata: ByteString | undefined;
+  readonly parts: ByteRange;
+  readonly metadata: ByteRange | undefined;
 }
 
 /** Every text that this codec writes begins like this. Earlier versions wrote `{"parts":[...],"metadata":{...}}`. */
-const SIGNATURE = '{"sizes":[';
+const SIGNATURE = Buffer.from('{"sizes":[');
+const LINE_FEED = 0x0a;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
+const CLOSE_OBJECT = 0x7d;
 
 /**
  * The parts and the metadata of a message, as values, as stored text, or both. What a store has read is decoded only
@@ -34,12 +36,12 @@ const DIGIT_9 = 0x39;
 export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;
   #sizes: BodySizes | undefined;
-  readonly #stored: ByteString | undefined;
+  readonly #stored: ByteRange | undefined;
   /** Whether the values never change, so that their JSON may be kept. */
   readonly #isFrozen: boolean;
   #json: BodyJson | undefined;
 
-  private constructor(content: BodyContent | undefined, stored: ByteString | undefined, isFrozen = false) {
+  private constructor(content: BodyContent | undefined, stored: ByteRange | undefined, isFrozen = false) {
     this.#content = content;
     this.#stored = stored;
     this.#isFrozen = isFrozen;
@@ -55,14 +57,12 @@ export class MessageBody implements BodyContent {
     return new MessageBody(content, undefined, true);
   }
 
-  /** Makes a body of what `encode` returned, in this or an earlier version: as text, or as UTF-8. */
-  static stored(text: string | Buffer): MessageBody {
-    return MessageBody.storedBytes(typeof text === "string" ? toByteString(text) : byteStringOf(text));
-  }
-
-  /** Makes a body of what `encode` returned, in this or an earlier version, given as UTF-8 in a string. */
-  static storedBytes(bytes: ByteString): MessageBody {
-    return bytes.startsWith(SIGNATURE) ? new MessageBody(undefined, bytes) : new MessageBody(parse(bytes), undefined);
+  /**
+   * Makes a body of what `encode` returned, in this or an earlier version: as text, or as UTF-8, which is not copied.
+   */
+  static stored(text: string | Buffer | ByteRange): MessageBody {
+    const bytes = text instanceof ByteRange ? text : ByteRange.of(typeof text === "string" ? Buffer.from(text) : text);
+    return isSigned(bytes) ? new MessageBody(undefined, bytes) : new MessageBody(parse(bytes), undefined);
   }
 
   get parts(): readonly Part[] {
@@ -89,24 +89,13 @@ export class MessageBody implements BodyContent {
   }
 
   get json(): BodyJson {
-    const stored = this.#stored;
-    if (stored === undefined) return this.#jsonOfValues();
-    const start = stored.indexOf("\n", SIGNATURE.length) + 1;
-    if (!endsWithMetadata(stored)) return { parts: sliceBytes(stored, start, -2), metadata: undefined };
-    const end = stored.indexOf("\n", start);
-    const metadata = sliceBytes(stored, stored.indexOf("\n", end + 1) + 1, -2);
-    return { parts: sliceBytes(stored, start, end), metadata };
-  }
-
-  /**
-   * The parts with one character for each byte of UTF-8, for callers that write bytes. This saves decoding and
-   * encoding, a third of the time. Undefined when only `parts` is correct. Not cached.
-   */
-  get partsOfBytes(): readonly Part[] | undefined {
-    if (this.#content !== undefined) return undefined;
-    const { parts } = this.json;
-    // A lone surrogate is the only character beyond ASCII that JSON.stringify escapes.
-    return parts.includes("\\ud") ? undefined : (JSON.parse(parts) as Part[]);
+    if (this.#stored === undefined) return this.#jsonOfValues();
+    const { source, start, end } = this.#stored;
+    const parts = source.bytes.indexOf(LINE_FEED, start + SIGNATURE.length) + 1;
+    if (!endsWithMetadata(this.#stored)) return { parts: new ByteRange(source, parts, end - 2), metadata: undefined };
+    const partsEnd = source.bytes.indexOf(LINE_FEED, parts);
+    const metadata = source.bytes.indexOf(LINE_FEED, partsEnd + 1) + 1;
+    return { parts: new ByteRange(source, parts, partsEnd), metadata: new ByteRange(source, metadata, end - 2) };
   }
 
   get sizes(): BodySizes {
@@ -116,7 +105,7 @@ export class MessageBody implements BodyContent {
 
   /** Returns the text to be stored. */
   encode(): string {
-    if (this.#stored !== undefined) return textOf(this.#stored);
+    if (this.#stored !== undefined) return this.#stored.toString();
     const { parts, metadata } = writeJson(this.#decoded());
     const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}],"parts":\n${parts}\n`;
     return metadata === undefined ? `${front}}` : `${front},"metadata":\n${metadata}\n}`;
@@ -125,13 +114,13 @@ export class MessageBody implements BodyContent {
   #jsonOfValues(): BodyJson {
     if (this.#json !== undefined) return this.#json;
     const { parts, metadata } = writeJson(this.#decoded());
-    const json = { parts: toByteString(parts), metadata: metadata === undefined ? undefined : toByteString(metadata) };
+    const json = { parts: utf8Of(parts), metadata: metadata === undefined ? undefined : utf8Of(metadata) };
     if (this.#isFrozen) this.#json = json;
     return json;
   }
 
   #decoded(): BodyContent {
-    this.#content ??= parse(this.#stored as ByteString);
+    this.#content ??= parse(this.#stored as ByteRange);
     return this.#content;
   }
 }
@@ -142,8 +131,18 @@ export function contentOf({ role, body }: { readonly role: string; readonly body
   return { role, parts, metadata };
 }
 
-function parse(bytes: ByteString): BodyContent {
-  return JSON.parse(textOf(bytes)) as BodyContent;
+function isSigned({ source: { bytes }, start, end }: ByteRange): boolean {
+  if (end - start < SIGNATURE.length) return false;
+  for (let i = 0; i < SIGNATURE.length; i++) if (bytes[start + i] !== SIGNATURE[i]) return false;
+  return true;
+}
+
+function parse(bytes: ByteRange): BodyContent {
+  return JSON.parse(bytes.toString()) as BodyContent;
+}
+
+function utf8Of(text: string): ByteRange {
+  return ByteRange.of(Buffer.from(text));
 }
 
 /** Writes only these members of a part, in this order, whatever else the object has. */
@@ -155,16 +154,16 @@ function writeJson({ parts, metadata }: BodyContent): { parts: string; metadata:
 }
 
 /** The text ends with `]`, line feed, `}`, or with `}`, line feed, `}` when there is metadata. */
-function endsWithMetadata(bytes: ByteString): boolean {
-  return bytes.charCodeAt(bytes.length - 3) === 0x7d;
+function endsWithMetadata({ source: { bytes }, end }: ByteRange): boolean {
+  return bytes[end - 3] === CLOSE_OBJECT;
 }
 
-function readSizes(bytes: ByteString): BodySizes {
-  let at = SIGNATURE.length;
+function readSizes({ source: { bytes }, start }: ByteRange): BodySizes {
+  let at = start + SIGNATURE.length;
   const next = (): number => {
     let value = 0;
-    for (let code = bytes.charCodeAt(at); code >= DIGIT_0 && code <= DIGIT_9; code = bytes.charCodeAt(++at)) {
-      value = value * 10 + code - DIGIT_0;
+    for (let byte = bytes[at] as number; byte >= DIGIT_0 && byte <= DIGIT_9; byte = bytes[++at] as number) {
+      value = value * 10 + byte - DIGIT_0;
     }
     at += 1;
     return value;

@@ -23,7 +23,7 @@ import { messageReader } from "../../src/codec/json-reader.js";
 import { parseJson } from "../../src/codec/json-text.js";
 import { jsonMessageWriter } from "../../src/codec/json-writer.js";
 import { decodeStruct } from "../../src/codec/struct-codec.js";
-import { toByteString, toBytes } from "../../src/domain/byte-string.js";
+import { toBytes } from "../../src/domain/byte-string.js";
 import { MessageBody } from "../../src/domain/message-body.js";
 import { encodeStruct } from "../support/encode-struct.js";
 import type { Row } from "./row.js";
@@ -132,10 +132,10 @@ function libraryJson(desc: DescMessage, of: Message): unknown {
 
 /** Returns a function that makes a message as the API does for each call: of its columns and the bytes of its body. */
 function rereading({ info, parts }: MessageWithParts): () => UndecodedMessage {
-  const bytes = toByteString(
+  const bytes = Buffer.from(
     MessageBody.of({ parts: parts.map(({ id, type, text, data }) => ({ id, type, text, data })) }).encode(),
   );
-  return () => new UndecodedMessage(info as MessageInfo, MessageBody.storedBytes(bytes));
+  return () => new UndecodedMessage(info as MessageInfo, MessageBody.stored(bytes));
 }
 
 function row(id: string, what: string, ours: () => unknown, library: () => unknown, atLeast = 1.3): Row {

@@ -1,4 +1,3 @@
-import { textOf } from "../../domain/byte-string.js";
 import { DomainError } from "../../domain/errors.js";
 import { onOneLine } from "../../domain/json.js";
 import type { BackupMessage, SessionSnapshot } from "../../domain/session-image.js";
@@ -159,9 +158,7 @@ function lineOf(line: FileItem | FileHeader): string {
 
 /** The line of a FileMessage, whose body is written as it is stored. */
 function messageLine({ id, role, timestampMicros, originSessionId, body }: BackupMessage, sessionId: string): string {
-  const json = body.json;
-  const parts = textOf(json.parts);
-  const metadata = json.metadata && textOf(json.metadata);
+  const { parts, metadata } = body.json;
   const origin = originSessionId === sessionId ? "" : `,"originSessionId":${JSON.stringify(originSessionId)}`;
   const front = JSON.stringify({ id, role, timestampMicros }).slice(0, -1);
   const ofBody = metadata === undefined ? `,"parts":${parts}` : `,"parts":${parts},"metadata":${metadata}`;

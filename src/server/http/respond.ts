@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import { type ByteString, toByteString, toBytes } from "../../domain/byte-string.js";
+import { type ByteString, toByteString, toBytes, type Utf8 } from "../../domain/byte-string.js";
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
@@ -26,7 +26,7 @@ const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 export function sendJson(
   request: HttpRequest,
   response: HttpResponse,
-  json: ByteString,
+  json: Utf8,
   admission: Admission,
   stalledMs?: number,
 ): Promise<void> {

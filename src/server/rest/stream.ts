@@ -5,7 +5,7 @@ import Negotiator from "negotiator";
 import { resumption as resumptionOption } from "../../../gen/sessionpool/v1/options_pb.js";
 import { sharingLast } from "../../api/sharing-last.js";
 import type { MessageWriter } from "../../codec/json-writer.js";
-import { type ByteString, textOf } from "../../domain/byte-string.js";
+import { textOf, type Utf8 } from "../../domain/byte-string.js";
 import { onOneLine } from "../../domain/json.js";
 import { type HttpRequest, type HttpResponse, isGone } from "../http/exchange.js";
 import { HttpProblem, problemJson, toProblem } from "../http/problem.js";
@@ -54,7 +54,7 @@ function jsonLines(write: MessageWriter): Framing {
 }
 
 /** Some line readers treat more characters as line ends than these formats do. */
-function lineOf(json: ByteString): string {
+function lineOf(json: Utf8): string {
   return onOneLine(textOf(json));
 }
 

@@ -1,5 +1,4 @@
 import { BSON } from "mongodb";
-import { byteStringOf } from "../../domain/byte-string.js";
 import { MessageBody } from "../../domain/message-body.js";
 import type { Entry } from "../history/log-store.js";
 
@@ -31,7 +30,7 @@ export function readRawDocument(bytes: Uint8Array): { readonly seq: number; read
     id: text("id") ?? "",
     timestampMicros: number("timestamp") ?? 0,
     role: text("role") ?? "",
-    body: MessageBody.storedBytes(byteStringOf(body)),
+    body: MessageBody.stored(body),
     sessionId,
     originSessionId: text("origin") ?? sessionId,
     remaining: number("owed") ?? 0,

@@ -1,4 +1,4 @@
-import { byteStringOf, sliceBytes } from "../../domain/byte-string.js";
+import { ByteRange, ViewedBytes } from "../../domain/byte-range.js";
 import { MessageBody } from "../../domain/message-body.js";
 import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
 import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
@@ -52,13 +52,12 @@ export type PageRow = readonly [number, string, Buffer] | readonly [null, null, 
 export type EndColumns = readonly [number | null, number | null, string | null, Buffer];
 
 export function pageToEntries(log: string, columns: string, bodies: Buffer): Entry[] {
-  // Bodies are cut from one string, because a Buffer for each would cost as much as everything else.
-  const text = byteStringOf(bodies);
+  const source = new ViewedBytes(bodies);
   let end = 0;
   return (JSON.parse(columns) as [...EntryColumns, number][]).map((values) => {
     const [seq, id, timestamp, role, sessionId, origin, bytes] = values;
     end += bytes;
-    const body = MessageBody.storedBytes(sliceBytes(text, end - bytes, end));
+    const body = MessageBody.stored(new ByteRange(source, end - bytes, end));
     return toEntry(log, [seq, id, timestamp, role, sessionId, origin], body);
   });
 }
