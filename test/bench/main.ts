@@ -6,13 +6,12 @@ import { Command, InvalidArgumentError } from "commander";
 import { VERSION } from "../../src/version.js";
 import { CODEC_ROWS } from "./codec-rows.js";
 import { ENGINE_ROWS } from "./engine-rows.js";
-import { FRONT_ROWS } from "./front-rows.js";
 import { MEMORY_ROW } from "./memory-row.js";
 import { describeMachine, formatMachine, formatResult, type Result, toJson } from "./report.js";
 import type { Row } from "./row.js";
 import { WORKER_ROWS } from "./worker-rows.js";
 
-const ROWS: readonly Row[] = [...FRONT_ROWS, ...ENGINE_ROWS, ...CODEC_ROWS, ...WORKER_ROWS, MEMORY_ROW];
+const ROWS: readonly Row[] = [...ENGINE_ROWS, ...CODEC_ROWS, ...WORKER_ROWS, MEMORY_ROW];
 
 interface Flags {
   readonly json?: boolean;

@@ -55,7 +55,7 @@ export class Peer<Request> {
 
 /** Starts one of this benchmark's programs. Resolves when it is ready, with the first message that it sends. */
 export async function startPeer<Request, Ready>(
-  name: "bare-server" | "generator" | "worker",
+  name: "bare-server" | "worker",
   core: number | undefined,
   onProgress?: (done: number) => void,
 ): Promise<{ peer: Peer<Request>; ready: Ready }> {
@@ -75,7 +75,11 @@ export interface ServerProcess {
 }
 
 /** Starts `session-pool serve` with its defaults, on free ports. */
-export async function startServer(storage: string, core: number | undefined, workers = 1): Promise<ServerProcess> {
+export async function startServer(
+  storage: string,
+  core: number | undefined,
+  { workers = 1, program = SERVER }: { readonly workers?: number; readonly program?: string } = {},
+): Promise<ServerProcess> {
   const flags = [
     "--grpc-address",
     "127.0.0.1:0",
@@ -86,7 +90,7 @@ export async function startServer(storage: string, core: number | undefined, wor
     "--log-level",
     "warn",
   ];
-  const args = [...profiling(), SERVER, "serve", "--storage", storage, ...flags];
+  const args = [...profiling(), program, "serve", "--storage", storage, ...flags];
   const child = start(args, core, ["ignore", "pipe", "inherit"]);
   const line = await startLine(child);
   const ports = /gRPC on \S+:(\d+), HTTP on \S+:(\d+),/.exec(line);
@@ -117,11 +121,13 @@ function start(
   core: number | undefined,
   stdio: ("ignore" | "inherit" | "pipe" | "ipc")[],
 ): ChildProcess {
-  const [file, ...rest] =
-    core !== undefined && CAN_PIN
-      ? ["taskset", "-c", String(core), process.execPath, ...args]
-      : [process.execPath, ...args];
-  return spawn(file as string, rest, { stdio, serialization: "advanced" });
+  const [file, ...rest] = onCore(core, process.execPath, args);
+  return spawn(file, rest, { stdio, serialization: "advanced" });
+}
+
+/** Returns the command that runs a program on one core, if this machine can do that. */
+export function onCore(core: number | undefined, program: string, args: readonly string[]): [string, ...string[]] {
+  return core !== undefined && CAN_PIN ? ["taskset", "-c", String(core), program, ...args] : [program, ...args];
 }
 
 function startLine(child: ChildProcess): Promise<string> {

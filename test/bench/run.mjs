@@ -1,24 +1,25 @@
 // Bundles the benchmark and the server into a folder beside the packages, and runs the benchmark.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { buildConsole } from "../../scripts/build-console.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const folder = `${root}node_modules/.cache/bench/`;
+/** A folder of its own for each run, so that several can run at a time. */
+const folder = `${root}node_modules/.cache/bench-${process.pid}/`;
 
-await rm(folder, { recursive: true, force: true });
 await build({
   entryPoints: {
     server: `${root}src/main.ts`,
     bench: `${root}test/bench/main.ts`,
     console: `${root}test/bench/console.ts`,
     drafts: `${root}test/bench/drafts.ts`,
+    fronts: `${root}test/bench/fronts/main.ts`,
     growth: `${root}test/bench/growth/main.ts`,
     ours: `${root}test/bench/peers/ours.ts`,
-    "bare-server": `${root}test/bench/bare-server.ts`,
-    generator: `${root}test/bench/load/generator.ts`,
+    "bare-server": `${root}test/bench/fronts/bare-server.ts`,
     worker: `${root}test/bench/engine/worker.ts`,
   },
   outdir: folder,
@@ -34,10 +35,12 @@ await build({
 });
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
-// `console`, `drafts`, `growth` and `ours` are separate measurements. Without such a name, the rows are measured.
-const own = ["console", "drafts", "growth", "ours"].includes(name);
+// Each of these names is a separate measurement. Without one, the rows are measured.
+const own = ["console", "drafts", "fronts", "growth", "ours"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
+// An interrupt ends the benchmark, which this process waits for.
+process.on("SIGINT", () => {});
 const bench = spawn(process.execPath, args, { stdio: "inherit" });
-bench.on("exit", (code, signal) => {
-  process.exitCode = code ?? (signal === null ? 0 : 1);
-});
+const [code] = await once(bench, "exit");
+await rm(folder, { recursive: true, force: true });
+process.exitCode = code ?? 1;

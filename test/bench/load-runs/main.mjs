@@ -31,8 +31,10 @@ const BARE_WORK = 60;
 const folder = mkdtempSync(join(tmpdir(), "load-runs-"));
 
 for (const tool of ["wrk", "h2load"]) {
-  if (spawnSync("which", [tool]).status !== 0)
-    throw new Error(`${tool} is missing: apt-get install wrk nghttp2-client`);
+  if (spawnSync(tool, ["--version"]).error !== undefined) {
+    console.error(`${tool} must be installed, on Debian by apt-get install wrk nghttp2-client`);
+    process.exit(1);
+  }
 }
 console.log(
   "| front | connections | calls/s | p50 ms | p99 ms | slowest ms | failed | memory at the start, most, end MiB |",
