@@ -4,7 +4,7 @@ import { type ByteString, toByteString, toBytes } from "../../domain/byte-string
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
-import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 import { REQUEST_ID, requestIdOf } from "./request-facts.js";
@@ -20,20 +20,33 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 
 /**
- * Answers 200 with JSON, compressed if the client prefers that. Rejects when there is no room for an answer that waits
+ * Answers 200 with JSON, compressed if the client prefers that. Throws when there is no room for an answer that waits
  * to be read.
  */
-export async function sendJson(
+export function sendJson(
   request: HttpRequest,
   response: HttpResponse,
   json: ByteString,
   admission: Admission,
   stalledMs?: number,
-): Promise<void> {
+): Promise<void> | undefined {
   admission.hold(json.length);
   const headers: Headers = { "content-type": "application/json", vary: "Accept-Encoding" };
   const encoding = json.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
-  if (encoding === undefined) return send(request, response, 200, headers, json, stalledMs);
+  // Not an async function, because an answer that needs no compression is sent at once.
+  if (encoding === undefined) send(request, response, 200, headers, json, stalledMs);
+  else return sendCompressed(request, response, json, encoding, headers, admission, stalledMs);
+}
+
+async function sendCompressed(
+  request: HttpRequest,
+  response: HttpResponse,
+  json: ByteString,
+  encoding: Encoding,
+  headers: Headers,
+  admission: Admission,
+  stalledMs: number | undefined,
+): Promise<void> {
   const compressed = await compress(toBytes(json), encoding);
   admission.release(json.length - compressed.length);
   send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
@@ -136,6 +149,11 @@ export function addCaching(response: HttpResponse, headers: Headers): void {
   headers["cache-control"] ??= "no-store";
   // Set before, for example for CORS.
   const already = response.getHeader("vary");
+  if (already === undefined && headers.vary === "Accept-Encoding" && !isForEverybody) {
+    // The usual case, without joining.
+    headers.vary = "Accept-Encoding, Authorization";
+    return;
+  }
   const own = isForEverybody ? [] : ["Authorization"];
   headers.vary = [already, headers.vary, ...own].filter((name) => name !== undefined).join(", ");
 }
