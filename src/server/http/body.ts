@@ -58,17 +58,34 @@ export async function readBody(
   checkTransferCoding(request.headers["transfer-encoding"]);
   // A request that is closed already emits no further event, so this would wait until the time is over.
   if (isGone(request)) throw clientGone();
-  const bytes = await readBytes(request, limits, admission, framingBytes);
+  const limitBytes = limits.bodyBytes + framingBytes;
+  const bytes =
+    readArrived(request, limitBytes, admission) ?? (await readBytes(request, limits, limitBytes, admission));
   const encoding = contentEncoding(request.headers["content-encoding"]);
   if (encoding !== "gzip" && encoding !== "br") return bytes;
   return inflate(bytes, encoding, { limitBytes: limits.bodyBytes, admission, tooLarge });
 }
 
+/**
+ * The body of a request over HTTP/1.1 if all of it has arrived with the headers, as that of a small request does;
+ * otherwise undefined. It needs neither a timer nor listeners.
+ */
+function readArrived(request: HttpRequest, limitBytes: number, admission: Admission): Buffer | undefined {
+  const { readableLength } = request;
+  if ("stream" in request || readableLength !== Number(request.headers["content-length"])) return undefined;
+  if (readableLength === 0 || readableLength > limitBytes) return undefined;
+  const bytes: Buffer = request.read();
+  // Lets Node end the request.
+  request.resume();
+  admission.holdChunk(bytes);
+  return bytes;
+}
+
 function readBytes(
   request: HttpRequest,
-  { bodyBytes: limitBytes, bodyTimeoutMs }: BodyLimits,
+  { bodyBytes, bodyTimeoutMs }: BodyLimits,
+  limitBytes: number,
   admission: Admission,
-  framingBytes: number,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => end(() => reject(tooSlow(bodyTimeoutMs))), bodyTimeoutMs);
@@ -78,7 +95,7 @@ function readBytes(
       size += chunk.length;
       chunks.push(chunk);
       try {
-        if (size > limitBytes + framingBytes) throw tooLarge(limitBytes);
+        if (size > limitBytes) throw tooLarge(bodyBytes);
         admission.holdChunk(chunk);
       } catch (error) {
         end(() => reject(error));

@@ -4,7 +4,7 @@ import { type ByteString, toByteString, toBytes, type Utf8 } from "../../domain/
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
-import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 import { REQUEST_ID, requestIdOf } from "./request-facts.js";
@@ -20,7 +20,7 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 
 /**
- * Answers 200 with JSON, compressed if the client prefers that. Rejects when there is no room for an answer that waits
+ * Answers 200 with JSON, compressed if the client prefers that. Throws when there is no room for an answer that waits
  * to be read.
  */
 export function sendJson(
@@ -29,26 +29,36 @@ export function sendJson(
   json: Utf8,
   admission: Admission,
   stalledMs?: number,
-): Promise<void> {
+): Promise<void> | undefined {
   return sendContent(request, response, "application/json", json, admission, stalledMs);
 }
 
 /** Answers 200 with a content of this type, as {@link sendJson} does. */
-export async function sendContent(
+export function sendContent(
   request: HttpRequest,
   response: HttpResponse,
   contentType: string,
   body: ByteString | Uint8Array,
   admission: Admission,
   stalledMs?: number,
-): Promise<void> {
+): Promise<void> | undefined {
   admission.hold(body.length);
   const headers: Headers = { "content-type": contentType, vary: "Accept-Encoding" };
   const encoding = body.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
-  if (encoding === undefined) return send(request, response, 200, headers, body, stalledMs);
+  // Not an async function, because an answer that needs no compression is sent at once.
+  if (encoding === undefined) send(request, response, 200, headers, body, stalledMs);
+  else {
+    headers["content-encoding"] = encoding;
+    return compressHeld(body, encoding, admission).then((compressed) =>
+      send(request, response, 200, headers, compressed, stalledMs),
+    );
+  }
+}
+
+async function compressHeld(body: ByteString | Uint8Array, encoding: Encoding, admission: Admission): Promise<Buffer> {
   const compressed = await compress(typeof body === "string" ? toBytes(body) : body, encoding);
   admission.release(body.length - compressed.length);
-  send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
+  return compressed;
 }
 
 /** Answers with a problem, in REST's form unless another form is given. */
@@ -149,6 +159,11 @@ export function addCaching(response: HttpResponse, headers: Headers): void {
   headers["cache-control"] ??= "no-store";
   // Set before, for example for CORS.
   const already = response.getHeader("vary");
+  if (already === undefined && headers.vary === "Accept-Encoding" && !isForEverybody) {
+    // The usual case, without joining.
+    headers.vary = "Accept-Encoding, Authorization";
+    return;
+  }
   const own = isForEverybody ? [] : ["Authorization"];
   headers.vary = [already, headers.vary, ...own].filter((name) => name !== undefined).join(", ");
 }

@@ -62,9 +62,11 @@ export class Router<T> {
    */
   match(method: string, path: string): Match<T> | { readonly allowed: ReadonlySet<string> } {
     const segments = splitPath(path);
+    const leaf = segments && find(this.#root, segments, 0, method, undefined);
+    if (segments && leaf) return { target: leaf.target, variables: readVariables(leaf.template, segments) };
     const allowed = new Set<string>();
-    const leaf = segments && find(this.#root, segments, 0, method, allowed);
-    return segments && leaf ? { target: leaf.target, variables: readVariables(leaf.template, segments) } : { allowed };
+    if (segments) find(this.#root, segments, 0, method, allowed);
+    return { allowed };
   }
 
   /** Every method of any route. */
@@ -86,15 +88,15 @@ function isUnroutable(segment: string): boolean {
 }
 
 /**
- * Searches depth first, literals before wildcards, so that the leftmost literal wins. Notes the methods of every path
- * that would match.
+ * Searches depth first, literals before wildcards, so that the leftmost literal wins. Adds the methods of every path
+ * that would match to `allowed`.
  */
 function find<T>(
   node: Node<T>,
   segments: readonly string[],
   index: number,
   method: string,
-  allowed: Set<string>,
+  allowed: Set<string> | undefined,
 ): Leaf<T> | undefined {
   const segment = segments[index];
   if (segment === undefined)
@@ -110,7 +112,12 @@ function find<T>(
 }
 
 /** The routes with a verb that end with this segment. */
-function pickVerb<T>(node: Node<T>, segment: string, method: string, allowed: Set<string>): Leaf<T> | undefined {
+function pickVerb<T>(
+  node: Node<T>,
+  segment: string,
+  method: string,
+  allowed: Set<string> | undefined,
+): Leaf<T> | undefined {
   const colon = segment.lastIndexOf(":");
   if (colon <= 0) return undefined;
   const verb = segment.slice(colon + 1);
@@ -124,7 +131,7 @@ function pickRest<T>(
   node: Node<T>,
   lastSegment: string | undefined,
   method: string,
-  allowed: Set<string>,
+  allowed: Set<string> | undefined,
 ): Leaf<T> | undefined {
   if (node.rest.size === 0) return undefined;
   const colon = lastSegment?.lastIndexOf(":") ?? -1;
@@ -136,17 +143,19 @@ function pickRest<T>(
 function pick<T>(
   byMethod: Map<string, Leaf<T>> | undefined,
   method: string,
-  allowed: Set<string>,
+  allowed: Set<string> | undefined,
 ): Leaf<T> | undefined {
   if (!byMethod) return undefined;
   const leaf = byMethod.get(method) ?? byMethod.get(ANY_METHOD);
-  if (!leaf) for (const other of byMethod.keys()) allowed.add(other);
+  if (!leaf && allowed) for (const other of byMethod.keys()) allowed.add(other);
   return leaf;
 }
 
 function readVariables(template: Template, segments: readonly string[]): MatchedVariable[] {
   const { verb } = template;
   return template.variables.map(({ fieldPath, start, end, multiple }) => {
+    // The usual case, without making lists.
+    if (!multiple && verb === "") return { fieldPath, rawText: segments[start] as string, multiple };
     const toTheEnd = end === template.segments.length;
     const taken = toTheEnd ? segments.slice(start) : segments.slice(start, end);
     const text = taken.join("/");
