@@ -4,7 +4,7 @@ import { type ByteString, toByteString, toBytes } from "../../domain/byte-string
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
 import { hasBody } from "./body.js";
-import { chooseEncoding, compress, MIN_COMPRESSED_BYTES } from "./compression.js";
+import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
 import { type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { type HttpProblem, problemJson } from "./problem.js";
 import { REQUEST_ID, requestIdOf } from "./request-facts.js";
@@ -20,7 +20,7 @@ const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 const MAX_DISCARDED_OF_STREAM = 1024 * 1024;
 
 /**
- * Answers 200 with JSON, compressed if the client prefers that. Rejects when there is no room for an answer that waits
+ * Answers 200 with JSON, compressed if the client prefers that. Throws when there is no room for an answer that waits
  * to be read.
  */
 export function sendJson(
@@ -29,23 +29,36 @@ export function sendJson(
   json: ByteString,
   admission: Admission,
   stalledMs?: number,
-): Promise<void> {
+): Promise<void> | undefined {
   return sendContent(request, response, "application/json", json, admission, stalledMs);
 }
 
 /** Answers 200 with a content of this type, as {@link sendJson} does. */
-export async function sendContent(
+export function sendContent(
   request: HttpRequest,
   response: HttpResponse,
   contentType: string,
   body: ByteString | Uint8Array,
   admission: Admission,
   stalledMs?: number,
-): Promise<void> {
+): Promise<void> | undefined {
   admission.hold(body.length);
   const headers: Headers = { "content-type": contentType, vary: "Accept-Encoding" };
   const encoding = body.length < MIN_COMPRESSED_BYTES ? undefined : chooseEncoding(header(request, "accept-encoding"));
-  if (encoding === undefined) return send(request, response, 200, headers, body, stalledMs);
+  // Not an async function, because an answer that needs no compression is sent at once.
+  if (encoding === undefined) send(request, response, 200, headers, body, stalledMs);
+  else return sendCompressed(request, response, body, encoding, headers, admission, stalledMs);
+}
+
+async function sendCompressed(
+  request: HttpRequest,
+  response: HttpResponse,
+  body: ByteString | Uint8Array,
+  encoding: Encoding,
+  headers: Headers,
+  admission: Admission,
+  stalledMs: number | undefined,
+): Promise<void> {
   const compressed = await compress(typeof body === "string" ? toBytes(body) : body, encoding);
   admission.release(body.length - compressed.length);
   send(request, response, 200, { ...headers, "content-encoding": encoding }, compressed, stalledMs);
