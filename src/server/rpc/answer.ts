@@ -37,8 +37,7 @@ export async function sendUnary(exchange: RpcExchange, message: Written, { admis
   admission.release(message.length - frame.length);
   if (isGone(response)) return;
   sendHead(exchange);
-  (response as ServerResponse).write(frame);
-  sendEnding(exchange, undefined);
+  sendEnding(exchange, undefined, frame);
 }
 
 /**
@@ -101,12 +100,14 @@ async function compressedFrame(exchange: RpcExchange, message: Written): Promise
   return frameOf(compressedFlag, await compress(bytes, encoding));
 }
 
-/** Ends an answer that has frames. */
-function sendEnding({ request, response, format }: RpcExchange, error: ConnectError | undefined): void {
+/** Ends an answer that has frames. `last`: the frame before its end, if it has not been sent. */
+function sendEnding({ request, response, format }: RpcExchange, error: ConnectError | undefined, last?: Buffer): void {
   const ending = error === undefined ? GOOD_ENDINGS[format.protocol] : endingOf(format.protocol, error);
   const out = response as ServerResponse;
   if (ending.trailers !== undefined) out.addTrailers(ending.trailers);
-  out.end(ending.frame);
+  // Writing and ending at once costs less.
+  if (last !== undefined && ending.frame !== undefined) out.write(last);
+  out.end(ending.frame ?? last);
   abandonUnread(response);
   discardRest(request);
 }
