@@ -3,7 +3,8 @@ import { ViewedBytes } from "../domain/byte-range.js";
 const FIRST_BYTES = 64 * 1024;
 /** A larger buffer is not kept for reuse. */
 const MOST_KEPT_BYTES = 1024 * 1024;
-const SHORT_TEXT = 24;
+/** Texts like ids. */
+const SHORT_TEXT = 40;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -73,8 +74,14 @@ export class BackwardWriter {
 
   /** Writes a text and, before it, its length. */
   string(value: string): void {
+    if (value.length <= SHORT_TEXT && this.#shortAscii(value)) {
+      this.byte(value.length);
+      return;
+    }
     const bytes = Buffer.byteLength(value);
-    this.#text(value, bytes);
+    this.#reserve(bytes);
+    this.#start -= bytes;
+    this.#buffer.write(value, this.#start, bytes, bytes === value.length ? "latin1" : "utf8");
     this.varint(bytes);
   }
 
@@ -98,25 +105,25 @@ export class BackwardWriter {
       for (; at >= low; at -= 4, start -= 4) {
         const word = from.getInt32(at - 4, true);
         into.setInt32(start - 4, word, true);
-        if (holdsQuoteOrBackslash(word)) break;
-      }
-      let byte = 0;
-      while (at > first) {
-        byte = source[at - 1] as number;
-        if (byte === QUOTE || byte === BACKSLASH) break;
-        target[--start] = byte;
-        at -= 1;
+        const marks = marksOf(word);
+        if (marks === 0) continue;
+        const plain = Math.clz32(marks) >> 3;
+        at -= plain;
+        start -= plain;
+        break;
       }
       if (at <= first) return -1;
-      if (byte === QUOTE) {
-        if (source[at - 2] !== BACKSLASH) break;
-        target[--start] = QUOTE;
+      const byte = source[at - 1] as number;
+      if (byte === QUOTE && source[at - 2] !== BACKSLASH) break;
+      if (byte !== BACKSLASH) {
+        target[--start] = byte;
         at -= 1;
+        if (byte !== QUOTE) continue;
       }
       let slashes = 0;
       for (; at > first && source[at - 1] === BACKSLASH; at--) slashes++;
       // Each pair is a backslash. Another one escapes what stands after it, which has been copied.
-      if (slashes % 2 === 1) {
+      if ((slashes & 1) === 1) {
         start = resolveEscape(target, start, end);
         if (start < 0) return -1;
       } else if (byte === QUOTE) return -1;
@@ -131,12 +138,18 @@ export class BackwardWriter {
     this.#start = this.#buffer.length - to;
   }
 
-  #text(value: string, bytes: number): void {
-    this.#reserve(bytes);
-    this.#start -= bytes;
-    if (bytes !== value.length) this.#buffer.write(value, this.#start, bytes, "utf8");
-    else if (bytes > SHORT_TEXT) this.#buffer.write(value, this.#start, bytes, "latin1");
-    else for (let i = 0; i < bytes; i++) this.#buffer[this.#start + i] = value.charCodeAt(i);
+  /** Writes a short text of ASCII without a call into the library; returns false, and writes nothing, for any other. */
+  #shortAscii(value: string): boolean {
+    this.#reserve(value.length);
+    const buffer = this.#buffer;
+    let at = this.#start;
+    for (let i = value.length - 1; i >= 0; i--) {
+      const code = value.charCodeAt(i);
+      if (code >= 128) return false;
+      buffer[--at] = code;
+    }
+    this.#start = at;
+    return true;
   }
 
   #groups(value: number): void {
@@ -186,9 +199,12 @@ function resolveEscape(bytes: Buffer, start: number, end: number): number {
   return last;
 }
 
-/** Whether one of the four bytes of `word` is a quote or a backslash: where it is 0 once those bits are taken away. */
-function holdsQuoteOrBackslash(word: number): boolean {
+/**
+ * Marks the bytes of `word` that are a quote or a backslash by their highest bit: those that are 0 without the bits of
+ * such a byte. A byte after one of those may be marked, too.
+ */
+function marksOf(word: number): number {
   const quotes = word ^ 0x22222222;
   const backslashes = word ^ 0x5c5c5c5c;
-  return ((((quotes - 0x01010101) & ~quotes) | ((backslashes - 0x01010101) & ~backslashes)) & 0x80808080) !== 0;
+  return (((quotes - 0x01010101) & ~quotes) | ((backslashes - 0x01010101) & ~backslashes)) & 0x80808080;
 }

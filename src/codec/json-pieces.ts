@@ -1,4 +1,5 @@
-import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { UndecodedMessage } from "../api/undecoded-message.js";
 import type { ByteRange } from "../domain/byte-range.js";
 import { type ByteString, toByteString, type Utf8 } from "../domain/byte-string.js";
@@ -133,7 +134,7 @@ function memberWriter(field: DescField, json: FieldJson): WriteMember {
   }
   if (parent.typeName === STORED_MESSAGE && name === "parts") return bodyMember(key, "parts", json);
   if (isMetadata(field)) return bodyMember(key, "metadata", json);
-  if (type === undefined || !holdsStored(type)) return plainMember(key, json.memberOf(field));
+  if (type === undefined || !holdsStored(type)) return plainMember(key, field, json);
   const write = messageWriter(type, json);
   const read = reader(field);
   if (field.fieldKind !== "list") {
@@ -170,20 +171,27 @@ function bodyMember(key: Key, name: "parts" | "metadata", { omitsZeros }: FieldJ
 }
 
 /** Caches the last value written, because most messages of a page share it. */
-function plainMember(key: Key, jsonOf: (message: Message) => unknown): WriteMember {
+function plainMember(key: Key, field: DescField, json: FieldJson): WriteMember {
+  const jsonOf = json.memberOf(field);
+  const isPlain = field.scalar === ScalarType.INT64 || field.message?.typeName === TimestampSchema.typeName;
   let last: string | undefined;
-  let lastJson = "";
+  let lastAfter = "";
+  let lastMember = "";
   return (pieces, message, isFirst) => {
     const value = jsonOf(message);
     if (value === undefined) return false;
-    pieces.addAscii(isFirst ? key.first : key.next);
-    if (typeof value !== "string") pieces.addText(JSON.stringify(value));
-    else if (value === last) pieces.addAscii(lastJson);
-    else if (NEEDS_NO_ESCAPE.test(value)) {
-      last = value;
-      lastJson = `"${value}"`;
-      pieces.addAscii(lastJson);
-    } else pieces.addText(JSON.stringify(value));
+    const before = isFirst ? key.first : key.next;
+    if (typeof value === "string" && (value === last || isPlain || NEEDS_NO_ESCAPE.test(value))) {
+      if (value !== last || before !== lastAfter) {
+        last = value;
+        lastAfter = before;
+        lastMember = `${before}"${value}"`;
+      }
+      pieces.addAscii(lastMember);
+    } else {
+      pieces.addAscii(before);
+      pieces.addText(JSON.stringify(value));
+    }
     return true;
   };
 }

@@ -72,8 +72,8 @@ function writeText(
 }
 
 /**
- * JSON that is read from its end to its beginning, once, and written as protobuf meanwhile. In this direction the length
- * of everything is known before it has to be written. Nothing becomes a string or an object.
+ * JSON that is read from its end to its beginning, once, and written as protobuf meanwhile. In this direction every
+ * length is known before it has to be written. Nothing becomes a string or an object.
  */
 class TextBackwards {
   readonly #source: ViewedBytes;
