@@ -3,7 +3,7 @@ import type Database from "libsql";
 import { type Call, checkCall, closeLimit } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { DatabaseFiles } from "./database-files.js";
-import { inSnapshot, inTransaction } from "./in-transaction.js";
+import { inTransaction } from "./in-transaction.js";
 import { isBusy, toDomainError } from "./sqlite-errors.js";
 import { prepareAll, Statement, type Statements } from "./statements.js";
 import { WriteHealth } from "./write-health.js";
@@ -46,6 +46,7 @@ export class SqliteConnection {
   readonly statements: Statements;
   readonly #db: Database.Database;
   readonly #commit: Statement;
+  readonly #beginReads: Statement;
   #waiting: Job[] = [];
   #draining: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -63,6 +64,7 @@ export class SqliteConnection {
     this.#clockMs = clockMs;
     this.statements = prepareAll(db);
     this.#commit = new Statement(db, "COMMIT");
+    this.#beginReads = new Statement(db, "BEGIN DEFERRED");
   }
 
   /** Runs a read. Each of its statements sees the database as of one moment. */
@@ -70,9 +72,12 @@ export class SqliteConnection {
     return this.#untilNotBusy(work, BUSY_LIMIT_MS, call);
   }
 
-  /** Runs reads that all see the database as of one moment. Called only inside `read`. */
+  /**
+   * Runs reads that all see the database as of one moment. Called only inside `read`. This BEGIN may be prepared,
+   * because it takes no lock and so never finds the file locked.
+   */
   atOneMoment<T>(reads: () => T): T {
-    return inSnapshot(this.#db, reads);
+    return inTransaction(this.#db, reads, { begin: () => this.#beginReads.run(), commit: () => this.#commit.run() });
   }
 
   /** Tries at once, and then for `limitMs` as long as another process holds the lock. */
@@ -236,10 +241,11 @@ export class SqliteConnection {
   }
 
   #transaction<T>(work: () => T): T {
-    return inTransaction(this.#db, work, () => {
+    const commit = () => {
       this.#files?.check();
       this.#commit.run();
-    });
+    };
+    return inTransaction(this.#db, work, { commit });
   }
 
   /** An error in the program says nothing about the file. */

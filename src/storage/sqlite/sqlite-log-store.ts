@@ -60,7 +60,7 @@ export class SqliteLogStore implements LogStore {
     this.#connection = connection;
     this.#messages = new MessageTable(connection.statements);
     this.#sessions = new SessionTable(connection.statements, namespace);
-    this.#newest = new NewestReader(connection, this.#sessions, this.#messages);
+    this.#newest = new NewestReader(connection.statements, this.#sessions, this.#messages);
     this.#todos = new TodoTable(connection.statements, namespace);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
@@ -143,7 +143,8 @@ export class SqliteLogStore implements LogStore {
   }
 
   async readNewest(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null> {
-    return this.#connection.read(() => this.#newest.read(sessionId, options), call);
+    const connection = this.#connection;
+    return connection.read(() => connection.atOneMoment(() => this.#newest.read(sessionId, options)), call);
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {

@@ -161,6 +161,7 @@ export function describeNewest(subject: LogStoreSubject): void {
       const write = async () => {
         for (let seq = 1; seq <= 60; seq++) {
           current = await replaced(subject.store, current, { title: `${seq}` });
+          await setImmediate();
           await subject.store.append("u.1", seq, [entry("u.1", seq)]);
         }
         isWriting = false;

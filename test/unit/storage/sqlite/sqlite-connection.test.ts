@@ -137,11 +137,46 @@ describe("a SQLite connection", () => {
     other.exec("COMMIT");
   });
 
+  it("reads a session and its newest messages at one moment, whatever other processes write between its statements", async () => {
+    await fill(store, "u.1", 1, 3);
+    const segments = [{ log: "u.1", first: 1, last: 3 }];
+    await created(store, "f", { sessionId: "s", segments, lastTimestampMicros: 0 });
+    await fill(store, "f.1", 1, 1);
+    const read = connection.statements.readNewest;
+    const original = read.get;
+    read.get = (...values) => {
+      const row = original.apply(read, values);
+      other.exec("DELETE FROM messages WHERE log = 'u.1'");
+      return row;
+    };
+    const ids = async () => {
+      const newest = await store.readNewest("s", { limit: 9, maxBytes: 1e6 });
+      return newest?.messages.entries.map(({ log, seq }) => `${log} ${seq}`);
+    };
+    expect(await ids()).toEqual(["f.1 1", "u.1 3", "u.1 2", "u.1 1"]);
+    expect(await ids()).toEqual(["f.1 1"]);
+    await fill(store, "f.1", 2, 2);
+  });
+
+  it("leaves no transaction open when a read at one moment fails", async () => {
+    const failing = connection.read(
+      () =>
+        connection.atOneMoment(() => {
+          throw new Error("broken");
+        }),
+      undefined,
+    );
+    await expect(failing).rejects.toMatchObject({ cause: { message: "broken" } });
+    expect(db.inTransaction).toBe(false);
+    await fill(store, "u.1", 1, 1);
+  });
+
   it("ends every read, so that the write-ahead log can be truncated", async () => {
     await fill(store, "u.1", 1, 300, () => ({ parts: [{ id: "", type: "text", text: "x".repeat(2000) }] }));
     await store.readRange("u.1", 1, 300, { limit: 250 });
     await store.readRange("u.1", 1, 300, { maxBytes: 50_000 });
     await store.tail("u.1");
+    await store.readNewest("session of u", { limit: 9, maxBytes: 1000 });
     await store.findById(["u.1"], ["m1", "m2"]);
     await store.seqAtTime("u.1", 1, 300, 0);
     await store.readTodos();
