@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { COLUMNS, isFront } from "../bench/fronts/columns.js";
-import { readH2load, readWrk } from "../bench/fronts/generators.js";
+import { missingGenerators, readH2load, readWrk } from "../bench/fronts/generators.js";
 import type { Cost } from "../bench/fronts/measure.js";
 import { OPERATIONS, STORES } from "../bench/fronts/operations.js";
 import { drawFronts } from "../bench/fronts/picture.js";
@@ -74,6 +74,17 @@ describe("the tables of the benchmark", () => {
   it("show two builds side by side", () => {
     const before = costs.map((cost) => ({ ...cost, build: cost.store && "before", micros: [200] }));
     expect(costTable([...before, ...costs])).toContain("| 200 → 100 |");
+  });
+});
+
+describe("generators", () => {
+  afterEach(() => vi.unstubAllEnvs());
+
+  it("that are missing are named, with the packages that have them", () => {
+    vi.stubEnv("PATH", import.meta.dirname);
+    expect(missingGenerators()).toBe(
+      "wrk and h2load must be installed, on Debian by apt-get install wrk nghttp2-client",
+    );
   });
 });
 
