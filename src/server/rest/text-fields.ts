@@ -17,6 +17,12 @@ export interface TextField {
 /** Sets a field to a value given as text, or adds to a repeated field. A problem names the field. */
 export function setText(message: Message, root: DescMessage, { fields, name, text }: TextField): void {
   const field = fields.at(-1) as DescField;
+  if (fields.length === 1 && (field.fieldKind === "scalar" || field.fieldKind === "enum") && !field.oneof) {
+    // The usual case, without reflection.
+    const read = readAlone(field, name, toJson(field, name, text)) as Message & Record<string, unknown>;
+    (message as Message & Record<string, unknown>)[field.localName] = read[field.localName];
+    return;
+  }
   const parent = parentOf(reflect(root, message), fields);
   const value = readText(field, name, text);
   if (field.fieldKind === "list") parent.get(field).add(value);
@@ -49,10 +55,15 @@ function parentOf(root: ReflectMessage, fields: readonly DescField[]): ReflectMe
 /** The value in the form that `ReflectMessage.set` takes. */
 function readText(field: DescField, name: string, text: string): unknown {
   const json = toJson(field, name, text);
+  const holder = readAlone(field, name, field.fieldKind === "list" ? [json] : json);
+  const value = reflect(field.parent, holder).get(field);
+  return field.fieldKind === "list" ? [...(value as Iterable<unknown>)][0] : value;
+}
+
+/** Reads a message that holds only this field. */
+function readAlone(field: DescField, name: string, json: unknown): Message {
   try {
-    const holder = messageReader(field.parent)({ [field.name]: field.fieldKind === "list" ? [json] : json });
-    const value = reflect(field.parent, holder).get(field);
-    return field.fieldKind === "list" ? [...(value as Iterable<unknown>)][0] : value;
+    return messageReader(field.parent)({ [field.name]: json });
   } catch (error) {
     if (!(error instanceof FieldError)) throw error;
     throw new FieldError(name + error.path.slice(field.name.length), error.reason);
