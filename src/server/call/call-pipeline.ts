@@ -41,7 +41,7 @@ export interface CallPipelineOptions {
 /** The checks around every implementation, once for all fronts. */
 export class CheckedCallPipeline implements CallPipeline {
   readonly #options: CallPipelineOptions;
-  /** Made once, because a promise for each call costs more than the check. */
+  /** Made once for all calls. */
   readonly #everyone: Promise<Principal> | undefined;
   readonly #callLog: CallLog;
   readonly #admissions: Admissions;
@@ -272,7 +272,7 @@ export class CheckedCallPipeline implements CallPipeline {
     return stream;
   }
 
-  /** Copying `limited` with a spread would cost a hundredth of a small call. */
+  /** Copying `limited` with a spread would take longer than all else here. */
   #context({ principal: { namespace } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
     const { deadlineMs, signal } = limited;
     return { namespace, rootPool, limits: this.#options.limits, deadlineMs, signal };

@@ -37,7 +37,7 @@ export interface BodyLimits {
 
 /**
  * One call: its host, key, scope and limits are checked before its body is read, and its body while it arrives. It is a
- * single object, because each further object and each closure costs a small call a hundredth of its time.
+ * single object, because a small call notices each further object and closure.
  */
 export abstract class GatedCall implements RequestFacts, CallHooks {
   readonly requestId: string;

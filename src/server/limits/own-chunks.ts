@@ -18,7 +18,6 @@ export function ownWaitingChunks(stream: ServerHttp2Stream): void {
   stream.push = pushOwnIfWaiting;
 }
 
-/** These are functions of their own, because a closure for each stream would cost more than the call of it. */
 function pushOwn(this: ServerHttp2Stream, chunk: Buffer | null, encoding?: BufferEncoding): boolean {
   return Readable.prototype.push.call(this, chunk === null ? null : ownMemory(chunk), encoding);
 }
