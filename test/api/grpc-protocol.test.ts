@@ -1,13 +1,19 @@
 import { once } from "node:events";
-import { type ClientHttp2Session, connect, type IncomingHttpHeaders } from "node:http2";
+import { type ClientHttp2Session, connect, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { buffer } from "node:stream/consumers";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { BaseServerInterceptingCall } from "@grpc/grpc-js/build/src/server-interceptors.js";
+import { StreamDecoder } from "@grpc/grpc-js/build/src/stream-decoder.js";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.js";
 import { AppendMessageRequestSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import { CHUNK_BYTES } from "../../src/server/limits/own-chunks.js";
+import { FrameClient } from "../support/frame-client.js";
+import { FLAG, FRAME, frame, headerBlock } from "../support/http2-frames.js";
+import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const APPEND = "/sessionpool.v1.MessageService/AppendMessage";
@@ -23,6 +29,14 @@ const MESSAGE = Buffer.from(
     }),
   ),
 );
+const BODY = Buffer.from(encodeEnvelope(0, MESSAGE));
+const HEADERS = headerBlock({
+  ":method": "POST",
+  ":scheme": "http",
+  ":path": APPEND,
+  ":authority": "localhost",
+  "content-type": "application/grpc",
+});
 const UNNAMED = "The message is marked as compressed, but no header names the compression";
 
 let server: TestServer;
@@ -127,6 +141,58 @@ describe("a message on the gRPC port", () => {
     expect(await stored()).toBeUndefined();
   });
 
+  it.each([
+    ["none", Buffer.alloc(0), "The request holds no message; this method takes one"],
+    ["a part of one", Buffer.from(encodeEnvelope(0, MESSAGE)).subarray(0, 20), "The request holds no message"],
+    ["two", Buffer.concat([encodeEnvelope(0, MESSAGE), encodeEnvelope(0, MESSAGE)]), "holds more than one message"],
+  ])("is the only one: a request with %s is refused", async (_what, body, text) => {
+    for (const path of [APPEND, WATCH]) {
+      const stream = client.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+      stream.end(body);
+      const [fields] = await once(stream.resume(), "response");
+      expect(fields["grpc-status"], path).toBe(String(Code.Unimplemented));
+      expect(decodeURIComponent(fields["grpc-message"]), path).toContain(text);
+    }
+    expect(await stored()).toBeUndefined();
+  });
+
+  it("is kept in memory without the other frames that arrived with it", async () => {
+    const kept: number[] = [];
+    const write = vi.spyOn(StreamDecoder.prototype, "write").mockImplementation((chunk) => {
+      kept.push(chunk.buffer.byteLength - chunk.length);
+      return [];
+    });
+    const http2 = FrameClient.open(Number(server.grpcAddress.split(":").at(-1)));
+    const junk = frame(FRAME.unknown, 0, 0, Buffer.alloc(16_000));
+    const [first, rest] = [frame(FRAME.data, 0, 1, BODY.subarray(0, 1)), frame(FRAME.data, 0, 1, BODY.subarray(1))];
+    http2.send(frame(FRAME.headers, FLAG.endHeaders, 1, HEADERS), first, junk);
+    await poll(() => kept.length === 1, "the first chunk arrives");
+    http2.send(junk, rest, junk);
+    await poll(() => kept.length === 2, "the rest arrives");
+    write.mockRestore();
+    http2.socket.destroy();
+    for (const others of kept) expect(others).toBeLessThanOrEqual(CHUNK_BYTES);
+  });
+
+  it("is answered without an iteration of the event loop between the data and its end", async () => {
+    const told: number[] = [];
+    const { sendStatus } = BaseServerInterceptingCall.prototype;
+    const spy = vi.spyOn(BaseServerInterceptingCall.prototype, "sendStatus").mockImplementation(function (
+      this: BaseServerInterceptingCall,
+      status,
+    ) {
+      const { stream } = this as unknown as { readonly stream: ServerHttp2Stream };
+      stream.once("wantTrailers", () => told.push(stream.writableLength));
+      sendStatus.call(this, status);
+    });
+    const stream = client.request({ ":method": "POST", ":path": APPEND, "content-type": "application/grpc" });
+    stream.end(BODY);
+    await buffer(stream);
+    spy.mockRestore();
+    // The data was still being sent when the trailers were asked for.
+    expect(told).toEqual([expect.toSatisfy((bytes) => bytes > 0)]);
+  });
+
   it("is taken by methods that need no key, too", async () => {
     const check = toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, {}));
     const stream = client.request({ ":method": "POST", ":path": CHECK, "content-type": "application/grpc" });
@@ -136,8 +202,6 @@ describe("a message on the gRPC port", () => {
 });
 
 describe("another protocol on the gRPC port", () => {
-  const BODY = Buffer.from(encodeEnvelope(0, MESSAGE));
-
   it.each([
     "application/grpc+json",
     "application/grpc-web",

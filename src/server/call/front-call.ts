@@ -35,6 +35,9 @@ export interface FrontCall extends Arrival {
  * log, metric and span. Everything here rejects only with ApiError, ready to be sent.
  */
 export interface CallPipeline {
+  /** The caller of every request, where no keys are needed. */
+  readonly everyone?: Principal | undefined;
+
   /** Resolves to the owner of the key in the `authorization` header; `unauthenticated` without a valid one. */
   authenticate(request: RequestFacts): Promise<Principal>;
 

@@ -13,6 +13,9 @@ type StreamHandler = (
   rawHeaders: readonly string[],
 ) => void;
 
+const TIMEOUT = "grpc-timeout";
+const ENCODING = "grpc-encoding";
+
 const HEADERS = Symbol("headers");
 
 type KnownStream = ServerHttp2Stream & { [HEADERS]?: IncomingHttpHeaders };
@@ -41,9 +44,22 @@ export function adjustHeaders(server: object, adjust: Adjust): void {
       if (stream.destroyed || stream.closed) return;
       if (!adjust(stream, headers, rawHeaders)) return;
       stream[HEADERS] = headers;
-      handle.call(this, interceptors, stream, headers, flags, rawHeaders);
+      handle.call(this, interceptors, stream, neededHeaders(headers), flags, rawHeaders);
     };
   }
+}
+
+/** What grpc-js itself reads. It would check and copy all others for handlers, and those read {@link headersOf}. */
+function neededHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const needed: IncomingHttpHeaders = {
+    ":path": headers[":path"],
+    ":authority": headers[":authority"] ?? headers.host,
+    "content-type": headers["content-type"],
+  };
+  const { [TIMEOUT]: timeout, [ENCODING]: encoding } = headers;
+  if (timeout !== undefined) needed[TIMEOUT] = timeout;
+  if (encoding !== undefined) needed[ENCODING] = encoding;
+  return needed;
 }
 
 function ignore(): void {}

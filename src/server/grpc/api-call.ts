@@ -1,4 +1,4 @@
-import { constants } from "node:http2";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { Metadata, status } from "@grpc/grpc-js";
@@ -60,11 +60,7 @@ export class ApiCall extends GatedCall implements FrontCall {
   }
 
   onReceiveMetadata(): void {
-    this.begin()
-      .then((isAdmitted) => {
-        if (isAdmitted) this.base.startRead();
-      })
-      .catch((err: unknown) => this.#logUnsent(err));
+    this.begin();
   }
 
   onReceiveMessage(message: Buffer): void {
@@ -89,8 +85,12 @@ export class ApiCall extends GatedCall implements FrontCall {
     if (!this.#isAnswered) this.signal.abort(CLIENT_GONE);
   }
 
-  protected override authenticate(): Promise<Principal> {
-    return this.options.pipeline.authenticate(this);
+  protected override authenticate(): Promise<Principal> | Principal {
+    return this.options.pipeline.everyone ?? this.options.pipeline.authenticate(this);
+  }
+
+  protected override proceed(): void {
+    this.base.startRead();
   }
 
   protected override admit(principal: Principal): Admission {
@@ -109,6 +109,7 @@ export class ApiCall extends GatedCall implements FrontCall {
     this.#isAnswered = true;
     this.base.sendMessage(bytes, ignore);
     this.#end(OK);
+    endWithMessage(this.stream);
   }
 
   async #pump(request: Buffer): Promise<void> {
@@ -152,6 +153,14 @@ export class ApiCall extends GatedCall implements FrontCall {
 
 function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/**
+ * Has Node send the end of the data with the data. By itself it waits until the data has been sent, if trailers are to
+ * follow, and then sends an empty frame in a later iteration. Must be called after `end`, in the same one.
+ */
+function endWithMessage(stream: ServerHttp2Stream): void {
+  if (!stream.destroyed) stream._final(ignore);
 }
 
 function ignore(): void {}

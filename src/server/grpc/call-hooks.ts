@@ -7,8 +7,8 @@ export interface CallHooks {
   readonly requestId: string;
   /** Whether an answer has named the request. */
   isNamed: boolean;
-  /** Gets each chunk of the body; returns whether grpc-js shall read it. */
-  takeChunk(chunk: Buffer): boolean;
+  /** Gets each chunk of the body; returns what grpc-js shall read and may keep, if anything. */
+  takeChunk(chunk: Buffer): Buffer | undefined;
   /** Called when the body is complete. */
   endBody(): void;
   /** The message in a frame. What it rejects with is sent as the status. */
@@ -71,7 +71,9 @@ function replaceMethods(prototype: BaseCall): void {
     sendStatus.call(this, { code, details, metadata });
   };
   prototype.handleDataFrame = function (chunk) {
-    if (this[HOOKS]?.takeChunk(chunk) !== false) handleDataFrame.call(this, chunk);
+    const hooks = this[HOOKS];
+    const taken = hooks === undefined ? chunk : hooks.takeChunk(chunk);
+    if (taken !== undefined) handleDataFrame.call(this, taken);
   };
   prototype.handleEndEvent = function () {
     this[HOOKS]?.endBody();

@@ -47,6 +47,7 @@ export function makeGate(
 class OpenCall extends GatedCall {
   readonly #path: string;
   readonly #method: OpenMethod | undefined;
+  #onAdmitted: (() => void) | undefined;
 
   constructor(call: InterceptedCall, options: GateOptions, path: string, method: OpenMethod | undefined) {
     super(call, options, { maxBytes: method?.maxBytes ?? options.maxBytes, isSingle: false });
@@ -54,14 +55,14 @@ class OpenCall extends GatedCall {
     this.#method = method;
   }
 
-  pass(proceed: () => void): void {
-    this.begin()
-      .then((isAdmitted) => {
-        if (!isAdmitted) return;
-        if (this.#method?.lifetimeMs !== undefined) closeAfter(this.stream, this.#method.lifetimeMs);
-        proceed();
-      })
-      .catch((err: unknown) => this.options.logger.error({ err }, "A call could not be begun"));
+  pass(onAdmitted: () => void): void {
+    this.#onAdmitted = onAdmitted;
+    this.begin();
+  }
+
+  protected override proceed(): void {
+    if (this.#method?.lifetimeMs !== undefined) closeAfter(this.stream, this.#method.lifetimeMs);
+    this.#onAdmitted?.();
   }
 
   /** The API's calls count their own answers. */
@@ -74,8 +75,8 @@ class OpenCall extends GatedCall {
     }
   }
 
-  protected override authenticate(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  protected override authenticate(): undefined {
+    return undefined;
   }
 
   protected override admit(): Admission {

@@ -9,7 +9,7 @@ import { REQUEST_ID, requestIdFrom } from "../http/request-facts.js";
 import type { Admission } from "../limits/admissions.js";
 import { bodyTooLarge, bodyTooSlow, severalMessages } from "../limits/body-errors.js";
 import type { Connection } from "../limits/connections.js";
-import { ownChunks } from "../limits/own-chunks.js";
+import { ownMemory, ownWaitingChunks } from "../limits/own-chunks.js";
 import type { Logger } from "../logging.js";
 import { headersOf } from "./adjust-headers.js";
 import { type BaseCall, type CallHooks, hookCall, type InterceptedCall } from "./call-hooks.js";
@@ -37,7 +37,7 @@ export interface BodyLimits {
 
 /**
  * One call: its host, key, scope and limits are checked before its body is read, and its body while it arrives. It is a
- * single object, because each further object and each closure costs a small call a hundredth of its time.
+ * single object, because a small call notices each further object and closure.
  */
 export abstract class GatedCall implements RequestFacts, CallHooks {
   readonly requestId: string;
@@ -59,7 +59,7 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
     this.#limits = limits;
     this.base = hookCall(call, this);
     this.stream = this.base.stream;
-    ownChunks(this.stream);
+    ownWaitingChunks(this.stream);
     this.#headers = headersOf(this.stream);
     this.requestId = requestIdFrom(this.header(REQUEST_ID));
     const { connection, address } = peerOf(this.stream);
@@ -81,42 +81,50 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
     return this.#admission!;
   }
 
-  /** Resolves to the caller; undefined for a method that needs no key. */
-  protected abstract authenticate(): Promise<Principal | undefined>;
+  /** The caller; undefined for a method that needs no key. */
+  protected abstract authenticate(): Promise<Principal> | Principal | undefined;
 
   protected abstract admit(principal: Principal | undefined): Admission;
 
-  /** Admits the call and then guards its body, or refuses it with an error. Resolves to whether it was admitted. */
-  protected async begin(): Promise<boolean> {
+  /** Called when the call has been admitted and its body is guarded. */
+  protected abstract proceed(): void;
+
+  /** Admits the call, or refuses it with an error. Does so at once where no keys are needed. */
+  protected begin(): void {
     try {
       checkMarkedHeaders(this.stream);
       const host = this.base.getHost();
       if (!this.options.isServedHost(host)) throw new ApiError(Code.PermissionDenied, notServed(host));
       checkWithheldTimeout(this.stream);
-      this.#admission = this.admit(await this.authenticate());
+      const caller = this.authenticate();
+      if (caller instanceof Promise) caller.then((one) => this.#enter(one)).catch((error) => this.refuse(error));
+      else this.#enter(caller);
     } catch (error) {
       this.refuse(error);
-      return false;
     }
+  }
+
+  #enter(principal: Principal | undefined): void {
+    this.#admission = this.admit(principal);
     this.#bodyTimer = setTimeout(refuseSlow, this.options.serverLimits.bodyTimeoutMs, this);
     if (this.stream.destroyed) this.onClose();
     else this.stream.once("close", () => this.onClose());
-    return true;
+    this.proceed();
   }
 
-  /** Counts what the client sends while grpc-js collects it, until the message is complete. */
-  takeChunk(chunk: Buffer): boolean {
-    if (this.#bodyTimer === undefined) return false;
+  /** Counts what the client sends while grpc-js collects and keeps it, until the message is complete. */
+  takeChunk(chunk: Buffer): Buffer | undefined {
+    if (this.#bodyTimer === undefined) return undefined;
     this.#receivedBytes += chunk.length;
     const { maxBytes } = this.#limits;
     try {
       if (this.#receivedBytes > maxBytes) throw bodyTooLarge(maxBytes);
       this.admission.holdChunk(chunk);
-      return true;
+      return ownMemory(chunk);
     } catch (error) {
       this.endBody();
       this.refuse(error);
-      return false;
+      return undefined;
     }
   }
 
@@ -148,8 +156,13 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
     return Promise.reject(refusedFrame(error));
   }
 
+  /** Must never throw, because grpc-js would end the process. */
   protected refuse(error: unknown): void {
-    this.base.sendStatus(toStatus(error));
+    try {
+      this.base.sendStatus(toStatus(error));
+    } catch (err) {
+      this.options.logger.error({ err }, "A refusal could not be sent");
+    }
     this.#stopReading();
   }
 

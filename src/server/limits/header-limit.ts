@@ -27,7 +27,15 @@ export function areHeadersTooLarge(rawHeaders: readonly string[]): boolean {
 /** Resets a stream with trailers over the limit, as Node resets one whose client has confirmed the settings. */
 export function refuseTrailers(stream: ServerHttp2Stream): void {
   if (stream.endAfterHeaders) return;
-  stream.once("trailers", (_trailers: IncomingHttpHeaders, _flags: number, rawTrailers: readonly string[]) => {
-    if (areHeadersTooLarge(rawTrailers)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  });
+  // One function serves all streams, because hardly any stream has trailers.
+  stream.on("trailers", onTrailers);
+}
+
+function onTrailers(
+  this: ServerHttp2Stream,
+  _trailers: IncomingHttpHeaders,
+  _flags: number,
+  rawTrailers: readonly string[],
+): void {
+  if (areHeadersTooLarge(rawTrailers)) this.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
 }

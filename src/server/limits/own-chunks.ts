@@ -1,4 +1,5 @@
 import type { ServerHttp2Stream } from "node:http2";
+import { Readable } from "node:stream";
 
 /** How much more memory than its content a chunk may keep: as much as each chunk is counted for besides its content. */
 export const CHUNK_BYTES = 256;
@@ -9,13 +10,25 @@ export const CHUNK_BYTES = 256;
  * is not kept, would otherwise hold 64 KB by each byte.
  */
 export function ownChunks(stream: ServerHttp2Stream): void {
-  const { push } = stream;
-  stream.push = function (chunk: Uint8Array | null, encoding) {
-    return push.call(this, chunk === null ? null : ownMemory(chunk), encoding);
-  };
+  stream.push = pushOwn;
 }
 
-function ownMemory(chunk: Uint8Array): Uint8Array {
+/** Does so only for chunks that nobody reads yet. Who reads them passes those on that are kept to {@link ownMemory}. */
+export function ownWaitingChunks(stream: ServerHttp2Stream): void {
+  stream.push = pushOwnIfWaiting;
+}
+
+function pushOwn(this: ServerHttp2Stream, chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+  return Readable.prototype.push.call(this, chunk === null ? null : ownMemory(chunk), encoding);
+}
+
+function pushOwnIfWaiting(this: ServerHttp2Stream, chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+  const isKept = chunk !== null && this.readableFlowing !== true;
+  return Readable.prototype.push.call(this, isKept ? ownMemory(chunk) : chunk, encoding);
+}
+
+/** The chunk itself if it keeps little more than its content in memory, and otherwise a copy. */
+export function ownMemory(chunk: Buffer): Buffer {
   if (chunk.buffer.byteLength - chunk.length <= CHUNK_BYTES) return chunk;
   // Not from Node's pool, which chunks would share again.
   const own = Buffer.allocUnsafeSlow(chunk.length);

@@ -1,7 +1,7 @@
 import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { CHUNK_BYTES, ownChunks } from "../../../../src/server/limits/own-chunks.js";
+import { CHUNK_BYTES, ownChunks, ownWaitingChunks } from "../../../../src/server/limits/own-chunks.js";
 import { FLAG, FRAME, frame, headerBlock, PREFACE } from "../../../support/http2-frames.js";
 import { poll } from "../../../support/poll.js";
 
@@ -28,6 +28,20 @@ it("keeps only the body in memory, and not the other frames that arrived in the 
     await poll(() => Buffer.concat(chunks.slice(before)).toString() === text, "it arrives");
   }
   for (const chunk of chunks) expect(chunk.buffer.byteLength).toBeLessThanOrEqual(chunk.length + CHUNK_BYTES);
+});
+
+it("does so for what waits until somebody reads it", async () => {
+  let waiting: ServerHttp2Stream | undefined;
+  await connectTo((stream) => {
+    ownWaitingChunks(stream);
+    waiting = stream.pause();
+  });
+  await poll(() => waiting !== undefined, "the stream begins");
+  socket.write(Buffer.concat([JUNK, frame(FRAME.data, 0, 1, Buffer.from("a")), JUNK]));
+  await poll(() => waiting?.readableLength === 1, "it arrives");
+  const chunk = waiting?.read() as Buffer;
+  expect(chunk.toString()).toBe("a");
+  expect(chunk.buffer.byteLength).toBeLessThanOrEqual(chunk.length + CHUNK_BYTES);
 });
 
 async function connectTo(onStream: (stream: ServerHttp2Stream) => void): Promise<void> {
