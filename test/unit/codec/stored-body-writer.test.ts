@@ -1,6 +1,7 @@
 import "../../../src/harden.js";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { BSON, ObjectId } from "mongodb";
 import { describe, expect, it } from "vitest";
 import { ListMessagesResponseSchema } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { toMessageWithParts } from "../../../src/api/convert.js";
@@ -12,6 +13,11 @@ import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { JsonObject, JsonValue } from "../../../src/domain/json.js";
 import { type BodyContent, MessageBody } from "../../../src/domain/message-body.js";
 import { shownMessage } from "../../../src/domain/shown-message.js";
+import type { Entry } from "../../../src/storage/history/log-store.js";
+import { toMessage } from "../../../src/storage/history/read/pieces.js";
+import { frozenEntry } from "../../../src/storage/memory/frozen-copy.js";
+import { toDocument } from "../../../src/storage/mongodb/entry-document.js";
+import { readRawDocument } from "../../../src/storage/mongodb/raw-document.js";
 
 const ODD = ["\u0000", "\u001f", "\b\f\n\r\t", "\\", '"', '\\"', "/", "\u007f", "\u0085", "\u2028", "é", "\u{1F600}"];
 /** What only looks like structure, at every offset to the words of four bytes in which strings are copied. */
@@ -70,6 +76,31 @@ describe("pages of stored messages", () => {
         expect(bodies.map(({ isDecoded }) => isDecoded)).toEqual(bodies.map(() => false));
       }),
       { numRuns: 200 },
+    );
+  });
+
+  it("are the same from documents of MongoDB and from memory", () => {
+    fc.assert(
+      fc.property(message, (given) => {
+        const { parts, metadata, timestampMicros, sessionId, role } = given;
+        const body = MessageBody.of({ parts, metadata });
+        const entry = {
+          log: "l",
+          seq: 1,
+          id: "m",
+          timestampMicros,
+          role,
+          body,
+          sessionId,
+          originSessionId: sessionId,
+          remaining: 0,
+        };
+        const raw = readRawDocument(BSON.serialize(toDocument(new ObjectId(), "l", 1, entry))).entry as Entry;
+        const expected = { ...FIELDS, timestampMicros, sessionId, role, originSessionId: sessionId, parts, metadata };
+        expect(pageOf([toMessage(raw, sessionId, 0)])).toEqual(pageOf([JSON.parse(JSON.stringify(expected))]));
+        expect(raw.body.isDecoded).toBe(false);
+        expect(pageOf([toMessage(frozenEntry(entry), sessionId, 0)])).toEqual(pageOf([expected]));
+      }),
     );
   });
 
