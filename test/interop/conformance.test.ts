@@ -9,8 +9,6 @@ import { goPrograms } from "./go.js";
 
 const MODULE = "connectrpc.com/conformance";
 const VERSION = "v1.0.7";
-/** The cases that the gRPC port fails. */
-const FAILING = fileURLToPath(new URL("./conformance/grpc-failing.txt", import.meta.url));
 const RELAY = fileURLToPath(new URL("./conformance/relay.mjs", import.meta.url));
 
 interface Conformance {
@@ -36,18 +34,18 @@ async function prepare(): Promise<Conformance> {
 
 await describeWith("Connect's conformance runner", prepare, ({ runner, descriptors }) => {
   it("confirms that the HTTP port speaks Connect, gRPC-Web and gRPC", async () => {
-    const { passed, failed } = await runAgainst("http", []);
+    const { passed, failed } = await runAgainst("http");
     expect(failed).toBe(0);
     expect(passed).toBeGreaterThan(1500);
   });
 
-  it("confirms that the gRPC port speaks gRPC, except for the cases that are listed", async () => {
-    const { passed, failed } = await runAgainst("grpc", ["--known-failing", `@${FAILING}`]);
+  it("confirms that the gRPC port speaks gRPC", async () => {
+    const { passed, failed } = await runAgainst("grpc");
     expect(failed).toBe(0);
     expect(passed).toBeGreaterThan(450);
   });
 
-  async function runAgainst(front: "http" | "grpc", flags: readonly string[]) {
+  async function runAgainst(front: "http" | "grpc") {
     const built = join(ROOT, "node_modules/.cache/conformance-server", `${process.pid}.mjs`);
     await buildConformanceServer(built);
     vi.stubEnv("CONFORMANCE_DESCRIPTORS", descriptors);
@@ -60,8 +58,8 @@ await describeWith("Connect's conformance runner", prepare, ({ runner, descripto
       rmSync(folder, { recursive: true });
     });
     const config = fileURLToPath(new URL(`./conformance/${front}.yaml`, import.meta.url));
-    const all = ["--mode", "server", "--conf", config, "--parallel", "4", "--max-servers", "2", ...flags];
-    const output = await run(runner, [...all, "--", process.execPath, RELAY, path]);
+    const flags = ["--mode", "server", "--conf", config, "--parallel", "4", "--max-servers", "2"];
+    const output = await run(runner, [...flags, "--", process.execPath, RELAY, path]);
     const [, passed, failed] = /^(\d+) passed, (\d+) failed$/m.exec(output) ?? [];
     return { passed: Number(passed), failed: Number(failed) };
   }

@@ -13,7 +13,7 @@ import { ownMemory, ownWaitingChunks } from "../limits/own-chunks.js";
 import type { Logger } from "../logging.js";
 import { headersOf } from "./adjust-headers.js";
 import { type BaseCall, type CallHooks, hookCall, type InterceptedCall } from "./call-hooks.js";
-import { messageIn, refusedFrame } from "./decompression.js";
+import { checkCompression, messageIn, refusal } from "./decompression.js";
 import { checkMarkedHeaders } from "./header-limit.js";
 import { peerOf } from "./sessions.js";
 import { toStatus } from "./status.js";
@@ -96,6 +96,7 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
       const host = this.base.getHost();
       if (!this.options.isServedHost(host)) throw new ApiError(Code.PermissionDenied, notServed(host));
       checkWithheldTimeout(this.stream);
+      checkCompression(this.header("grpc-encoding"));
       const caller = this.authenticate();
       if (caller instanceof Promise) caller.then((one) => this.#enter(one)).catch((error) => this.refuse(error));
       else this.#enter(caller);
@@ -153,13 +154,13 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
   /** grpc-js sends the status that the message is rejected with. */
   #refuseFrame(error: unknown): Promise<never> {
     this.#stopReading();
-    return Promise.reject(refusedFrame(error));
+    return Promise.reject(toStatus(error));
   }
 
   /** Must never throw, because grpc-js would end the process. */
   protected refuse(error: unknown): void {
     try {
-      this.base.sendStatus(toStatus(error));
+      this.base.sendStatus(refusal(error));
     } catch (err) {
       this.options.logger.error({ err }, "A refusal could not be sent");
     }
