@@ -1,12 +1,14 @@
 /** Stands before grpc-js in the conformance server, and shows the implementation its calls. */
+import type { ServerHttp2Stream } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { Metadata, type ServerInterceptor, Server as ServerOfPackage, type ServerOptions } from "@grpc/grpc-js";
-import { show } from "./seen.js";
+import { headersOf } from "../../../src/server/grpc/adjust-headers.js";
+import { headersSeen, show } from "./seen.js";
 
 export * from "@grpc/grpc-js";
 
-type Call = Parameters<ServerInterceptor>[1] & { readonly metadata: Metadata };
+type Call = Parameters<ServerInterceptor>[1] & { readonly stream: ServerHttp2Stream };
 
 export class Server extends ServerOfPackage {
   constructor(options: ServerOptions) {
@@ -34,7 +36,7 @@ const observe: ServerInterceptor = (_method, given) => {
   };
   const deadlineMs = Number(call.getDeadline());
   show({
-    headers: headersOf(call.metadata),
+    headers: headersSeen(headersOf(call.stream)),
     query: new URLSearchParams(),
     timeoutMs: Number.isFinite(deadlineMs) ? deadlineMs - Date.now() : undefined,
     add(moreHeaders, moreTrailers) {
@@ -65,12 +67,6 @@ class Unpadded extends Metadata {
     }
     return headers;
   }
-}
-
-function headersOf(metadata: Metadata): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(metadata.toHttp2Headers())) headers.set(name, String(value));
-  return headers;
 }
 
 function addTo(metadata: Metadata, headers: Headers): void {

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import type { HttpRequest, HttpResponse } from "../../../src/server/http/exchange.js";
 import { readDeadline } from "../../../src/server/http/start-call.js";
 import { createRpcHandler as create, type RpcHandler, type RpcOptions } from "../../../src/server/rpc/handler.js";
-import { type Seen, show } from "./seen.js";
+import { headersSeen, type Seen, show } from "./seen.js";
 
 /** An answer with the trailers that build.ts makes the front send. */
 type Answer = HttpResponse & { ending?: Headers };
@@ -17,10 +17,7 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
 }
 
 function seenOf(request: HttpRequest, response: Answer): Seen {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (!name.startsWith(":") && value !== undefined) headers.set(name, String(value));
-  }
+  const headers = headersSeen(request.headers);
   const isPlain = request.method === "GET" || headers.get("content-type") === "application/proto";
   return {
     headers,

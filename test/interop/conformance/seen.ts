@@ -2,6 +2,7 @@
  * What an implementation sees of a call besides its message, and what it may add to the answer. The API has no use for
  * either, so no front shows them. `rpc-handler.ts` and `grpc-js.ts` note them by the name that the runner gives a call.
  */
+import type { IncomingHttpHeaders } from "node:http2";
 import type { ConnectError } from "@connectrpc/connect";
 
 export interface Seen {
@@ -22,6 +23,15 @@ const calls = new Map<string, Seen>();
 export function show(seen: Seen): void {
   const name = seen.headers.get(CALL_NAME);
   if (name !== null) calls.set(name, seen);
+}
+
+/** The headers of a request as the runner knows them. */
+export function headersSeen(received: IncomingHttpHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(received)) {
+    if (!name.startsWith(":") && value !== undefined) headers.set(name, String(value));
+  }
+  return headers;
 }
 
 export function takeSeen(name: string | undefined): Seen {
