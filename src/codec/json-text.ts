@@ -10,6 +10,9 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
+/** To call `indexOf` takes as long as to look at so many bytes. */
+const SHORT_STRING = 16;
+
 /** Integers with fewer digits are exact as doubles. */
 const MAY_BE_INEXACT = /[0-9]{16}/;
 /** A pattern that repeats over the digits instead would run out of stack on millions of them. */
@@ -49,7 +52,8 @@ export function parseText(text: string): unknown {
 
 /** Scans text that JSON.parse has accepted, but for its integers. `name` is its name in errors. */
 export function checkJsonText(text: string, name: string): void {
-  const mayHaveLoneSurrogates = /\\u[dD][89a-fA-F]/.test(text);
+  // The first test is much faster, and nearly always enough.
+  const mayHaveLoneSurrogates = text.includes("\\u") && /\\u[dD][89a-fA-F]/.test(text);
   // The keys seen in each open object; undefined for a list.
   const open: (Set<string> | undefined)[] = [];
   let keys: Set<string> | undefined;
@@ -119,12 +123,30 @@ export function countValues(bytes: Uint8Array, limit: number): number {
         values += 1;
         break;
       case QUOTE:
-        for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+        i = endOfString(bytes, i);
         break;
     }
     if (values > limit) throw tooManyValues(limit);
   }
   return values;
+}
+
+/** Where the string ends that begins at `open`, in UTF-8 that may be JSON; the end of the bytes if it does not end. */
+function endOfString(bytes: Uint8Array, open: number): number {
+  let i = open + 1;
+  for (;;) {
+    const near = Math.min(i + SHORT_STRING, bytes.length);
+    for (; i < near; i++) {
+      if (bytes[i] === QUOTE) return i;
+      if (bytes[i] === BACKSLASH) i++;
+    }
+    const quote = bytes.indexOf(QUOTE, i);
+    if (quote < 0) return bytes.length;
+    let backslashes = 0;
+    while (quote - backslashes > i && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return quote;
+    i = quote + 1;
+  }
 }
 
 /** The end of the string that begins at `open`, in JSON that JSON.parse has accepted. */

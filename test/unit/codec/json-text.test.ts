@@ -1,9 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseJson } from "../../../src/codec/json-text.js";
+import { countValues, parseJson } from "../../../src/codec/json-text.js";
 
 const ROOM = { mostValues: 1000, holdValues: () => {} };
 const parse = (text: string): unknown => parseJson(Buffer.from(text), ROOM);
+
+/** An empty object or list counts as one value. */
+function valuesIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inside = Object.values(value);
+  return Math.max(inside.length, 1) + inside.reduce<number>((sum, one) => sum + valuesIn(one), 0);
+}
 
 describe("parseJson", () => {
   test("reads what JSON.parse reads", () => {
@@ -13,6 +20,31 @@ describe("parseJson", () => {
         expect(parse(text)).toEqual(JSON.parse(text));
       }),
     );
+  });
+
+  test("holds room for as many values as the text has", () => {
+    const piece = fc.constantFrom('"', "\\", "[", "]", "{", "}", ",", "é", "\u{1F600}", "x".repeat(15), "y".repeat(40));
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { depthSize: "small" },
+        fc.string({ unit: piece, maxLength: 20 }),
+        fc.double(),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(fc.string({ unit: piece, maxLength: 3 }), tie("value"), { maxKeys: 4 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(value, (given) => {
+        const text = JSON.stringify(given);
+        expect(countValues(Buffer.from(text), 1000)).toBe(1 + valuesIn(JSON.parse(text)));
+      }),
+    );
+  });
+
+  test("counts no values in a string that does not end", () => {
+    for (const text of ['["', '["\\', `["${",".repeat(100)}`, `["${",".repeat(100)}\\"`, `["${'\\"'.repeat(100)}`]) {
+      expect(countValues(Buffer.from(text), 10)).toBe(2);
+    }
   });
 
   test.each([
