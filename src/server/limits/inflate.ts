@@ -1,6 +1,7 @@
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { Code } from "@connectrpc/connect";
 import { Semaphore } from "async-mutex";
-import { type ApiError, invalidArgument } from "../../api/api-error.js";
+import { ApiError, invalidArgument } from "../../api/api-error.js";
 import type { Admission } from "./admissions.js";
 import { bodyTooLarge, clientGone } from "./body-errors.js";
 
@@ -8,6 +9,20 @@ const DECODERS = { gzip: createGunzip, deflate: createInflate, br: createBrotliD
 
 /** A compression by its name in HTTP and gRPC. Which of them a client may use depends on the protocol. */
 export type Compression = keyof typeof DECODERS;
+
+export class UnknownCompression extends ApiError {
+  constructor(name: string, known: readonly Compression[]) {
+    super(Code.Unimplemented, `Unknown compression ${name}: use ${known.join(", ")} or identity`);
+  }
+}
+
+/** The compression that an RPC names; undefined when it names none. Throws when it is not among the known ones. */
+export function namedCompression(name: string | undefined, known: readonly Compression[]): Compression | undefined {
+  if (name === undefined || name === "" || name === "identity") return undefined;
+  const found = known.find((one) => one === name);
+  if (found === undefined) throw new UnknownCompression(name, known);
+  return found;
+}
 
 export interface InflateOptions {
   /** The most bytes that may come out. */

@@ -11,10 +11,11 @@ import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.j
 import { hearErrors } from "../http/listener.js";
 import { send } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
+import { UnknownCompression } from "../limits/inflate.js";
 import { type RpcExchange, sendError, sendStream, sendUnary, type Written } from "./answer.js";
 import { toConnectError } from "./endings.js";
 import { formatOfGet, formatOfPost, queryOf } from "./protocol.js";
-import { checkCompression, makeRequestReader, type RequestReader } from "./request.js";
+import { COMPRESSIONS, checkCompression, makeRequestReader, type RequestReader } from "./request.js";
 
 export interface RpcOptions {
   readonly methods: readonly ApiMethod[];
@@ -54,7 +55,10 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
       await answer(rpc, exchange, query);
     } catch (error) {
       if (!(error instanceof ApiError || error instanceof ConnectError)) onUnexpected(error);
-      sendError(exchange, toConnectError(error));
+      const told = toConnectError(error);
+      // gRPC and Connect demand that the client be told which ones it may use.
+      if (error instanceof UnknownCompression) told.metadata.set(format.acceptHeader, COMPRESSIONS.join());
+      sendError(exchange, told);
     }
   }
 

@@ -1,6 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { ApiError, invalidArgument } from "../../api/api-error.js";
+import { invalidArgument } from "../../api/api-error.js";
 import { wireMethod } from "../../codec/binary-codec.js";
 import { messageReader } from "../../codec/json-reader.js";
 import { parseJson } from "../../codec/json-text.js";
@@ -9,12 +8,11 @@ import type { HttpRequest } from "../http/exchange.js";
 import { header } from "../http/respond.js";
 import type { Admission } from "../limits/admissions.js";
 import { bodyTooLarge, unnamedCompression } from "../limits/body-errors.js";
-import { inflate } from "../limits/inflate.js";
-import { toConnectError } from "./endings.js";
+import { type Compression, inflate, namedCompression } from "../limits/inflate.js";
 import { FRAME_BYTES, openFrame } from "./frames.js";
 import type { Format } from "./protocol.js";
 
-/** Reads and decodes the one message of a request; a GET has it in its query. Rejects with ApiError or ConnectError. */
+/** Reads and decodes the one message of a request; a GET has it in its query. Rejects with ApiError. */
 export type RequestReader = (
   request: HttpRequest,
   format: Format,
@@ -22,7 +20,8 @@ export type RequestReader = (
   admission: Admission,
 ) => Promise<Message>;
 
-const NO_COMPRESSION = "identity";
+/** The compressions that requests may have. */
+export const COMPRESSIONS: readonly Compression[] = ["gzip", "br"];
 const EMPTY = Buffer.alloc(0);
 
 export function makeRequestReader(desc: DescMethod, limits: BodyLimits): RequestReader {
@@ -32,28 +31,14 @@ export function makeRequestReader(desc: DescMethod, limits: BodyLimits): Request
     const bytes =
       query === undefined
         ? await readPosted(request, format, limits, admission)
-        : await readQuery(query, format, limits.bodyBytes, admission);
+        : await readQuery(query, limits.bodyBytes, admission);
     return format.isBinary ? wire.decodeRequest(bytes, admission) : readJson(parseJson(bytes, admission));
   };
 }
 
 /** Refuses a request whose headers name a compression that cannot be undone. */
 export function checkCompression(request: HttpRequest, format: Format): void {
-  const compression = request.headers[format.encodingHeader];
-  if (compression === undefined || compression === NO_COMPRESSION || compression === "") return;
-  if (!isKnown(String(compression))) throw unknownCompression(String(compression), format);
-}
-
-function isKnown(compression: string): compression is "gzip" | "br" {
-  return compression === "gzip" || compression === "br";
-}
-
-/** Tells the client which ones it may use, as gRPC and Connect demand. */
-function unknownCompression(compression: string, { acceptHeader }: Format): ConnectError {
-  const text = `Unknown compression ${compression}: use gzip, br or identity`;
-  const error = toConnectError(new ApiError(Code.Unimplemented, text));
-  error.metadata.set(acceptHeader, "gzip,br");
-  return error;
+  namedCompression(header(request, format.encodingHeader), COMPRESSIONS);
 }
 
 async function readPosted(
@@ -67,31 +52,25 @@ async function readPosted(
   if (format.protocol === "connect") return readBody(request, limits, admission);
   const { message, isCompressed } = openFrame(await readBody(request, limits, admission, FRAME_BYTES), limitBytes);
   if (!isCompressed) return message;
-  const compression = header(request, format.encodingHeader) ?? NO_COMPRESSION;
-  if (!isKnown(compression)) throw unnamedCompression();
+  const compression = namedCompression(header(request, format.encodingHeader), COMPRESSIONS);
+  if (compression === undefined) throw unnamedCompression();
   return decompress(message, compression, limitBytes, admission);
 }
 
-async function readQuery(
-  query: URLSearchParams,
-  format: Format,
-  limitBytes: number,
-  admission: Admission,
-): Promise<Buffer> {
+async function readQuery(query: URLSearchParams, limitBytes: number, admission: Admission): Promise<Buffer> {
   for (const name of ["encoding", "message"]) {
     if (query.getAll(name).length !== 1) throw invalidArgument(`The query must have one ${name}`);
   }
   const message = query.get("message")!;
   const bytes = query.get("base64") === "1" ? fromBase64(message) : Buffer.from(message);
-  const compression = query.get("compression") || NO_COMPRESSION;
-  if (compression === NO_COMPRESSION) return bytes;
-  if (!isKnown(compression)) throw unknownCompression(compression, format);
+  const compression = namedCompression(query.get("compression") ?? undefined, COMPRESSIONS);
+  if (compression === undefined) return bytes;
   return decompress(bytes, compression, limitBytes, admission);
 }
 
 async function decompress(
   bytes: Buffer,
-  compression: "gzip" | "br",
+  compression: Compression,
   limitBytes: number,
   admission: Admission,
 ): Promise<Buffer> {
