@@ -1,13 +1,11 @@
-import type { Call } from "../../src/domain/call.js";
 import type { DraftDelta } from "../../src/domain/draft.js";
-import { DomainError } from "../../src/domain/errors.js";
 import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { Fleet, type Instance } from "./fleet.js";
+import { Fleet } from "./fleet.js";
 import { type Random, seededRandom } from "./random.js";
 import { runJobs } from "./run-jobs.js";
 import { Scheduler } from "./scheduler.js";
 import type { StoreKind } from "./sim-run.js";
-import { DEADLINE_MS, weatherOf } from "./weather.js";
+import { weatherOf } from "./weather.js";
 
 const SESSION = "a";
 const DRAFT = "d";
@@ -15,8 +13,6 @@ const WRITERS = 2;
 const EXTENDS = 6;
 /** A time longer than any timeout. */
 const LONG_MS = 10_000_000;
-
-type Work = (provider: LogHistoryProvider, call: Call) => Promise<unknown>;
 
 /** The answers that clients have received. */
 interface Answers {
@@ -88,7 +84,7 @@ class DraftRun {
       const token = `${writer}${i};`;
       const deltas: DraftDelta[] = [{ kind: "append_text", partId: "", text: token }];
       const base = version;
-      const outcome = await this.#call(writer, (provider, call) =>
+      const outcome = await this.#fleet.call(writer, (provider, call) =>
         provider.extendDraft(SESSION, DRAFT, base, deltas, call),
       );
       if (typeof outcome === "number") {
@@ -98,7 +94,7 @@ class DraftRun {
       } else if (outcome === "failed_precondition") {
         return;
       } else {
-        const drafts = await this.#call(writer, (provider, call) => provider.listDrafts(SESSION, call));
+        const drafts = await this.#fleet.call(writer, (provider, call) => provider.listDrafts(SESSION, call));
         if (Array.isArray(drafts)) version = drafts[0]?.version ?? version;
       }
     }
@@ -106,7 +102,7 @@ class DraftRun {
   }
 
   async #finish(slot: number, version: number): Promise<void> {
-    const outcome = await this.#call(slot, (provider, call) =>
+    const outcome = await this.#fleet.call(slot, (provider, call) =>
       provider.finishDraft(SESSION, DRAFT, { version, ...call }),
     );
     if (typeof outcome === "object") this.#answers.finished = true;
@@ -116,16 +112,16 @@ class DraftRun {
   async #stop(): Promise<void> {
     const how = this.#random.pick(["discard", "cut", "finish", "nothing", "nothing"] as const);
     for (let i = this.#random.int(12); i > 0; i--)
-      await this.#call(1, (provider, call) => provider.getMessageCount(SESSION, call));
+      await this.#fleet.call(1, (provider, call) => provider.getMessageCount(SESSION, call));
     if (how === "discard") {
       this.#answers.triedDiscard = true;
-      const outcome = await this.#call(1, (provider, call) => provider.discardDraft(SESSION, DRAFT, call));
+      const outcome = await this.#fleet.call(1, (provider, call) => provider.discardDraft(SESSION, DRAFT, call));
       this.#answers.discarded = outcome === undefined;
     } else if (how === "cut") {
       this.#answers.cut = true;
-      await this.#call(1, (provider, call) => provider.truncateMessages(SESSION, "m", call));
+      await this.#fleet.call(1, (provider, call) => provider.truncateMessages(SESSION, "m", call));
     } else if (how === "finish") {
-      const drafts = await this.#call(1, (provider, call) => provider.listDrafts(SESSION, call));
+      const drafts = await this.#fleet.call(1, (provider, call) => provider.listDrafts(SESSION, call));
       if (Array.isArray(drafts) && drafts[0]) await this.#finish(1, drafts[0].version);
     }
   }
@@ -133,7 +129,9 @@ class DraftRun {
   /** Reads the session as a web page does that is loaded again and again. */
   async #read(): Promise<void> {
     for (let i = 0; i < 8; i++) {
-      const loaded = await this.#call(3, (provider, call) => provider.loadSession(SESSION, { limit: 9, ...call }));
+      const loaded = await this.#fleet.call(3, (provider, call) =>
+        provider.loadSession(SESSION, { limit: 9, ...call }),
+      );
       if (typeof loaded !== "object" || loaded === null) continue;
       const { messages, drafts } = loaded as Awaited<ReturnType<LogHistoryProvider["loadSession"]>>;
       const shown = [...messages, ...(drafts ?? []).map(({ message }) => message)].filter(({ id }) => id === DRAFT);
@@ -145,22 +143,7 @@ class DraftRun {
   }
 
   async #endAbandoned(slot: number): Promise<void> {
-    for (let i = 0; i < 6; i++) await this.#call(slot, (provider, call) => provider.endAbandonedDrafts(call));
-  }
-
-  /** Resolves to the answer, to the code of a refusal, or to `died`. */
-  async #call(slot: number, work: Work): Promise<unknown> {
-    const { provider, process } = this.#fleet.slots[slot] as Instance;
-    // A store may be so slow that every turn of a call takes longer than it may.
-    const caller = new AbortController();
-    const stop = this.#scheduler.setDeadline(DEADLINE_MS, () => caller.abort());
-    const answer = work(provider, { signal: caller.signal })
-      .finally(stop)
-      .catch((error: unknown) => {
-        if (error instanceof DomainError && error.code !== "internal") return error.code;
-        throw error;
-      });
-    return Promise.race([answer, process.died]);
+    for (let i = 0; i < 6; i++) await this.#fleet.call(slot, (provider, call) => provider.endAbandonedDrafts(call));
   }
 }
 

@@ -1,19 +1,15 @@
-import type { Call } from "../../src/domain/call.js";
-import { DomainError } from "../../src/domain/errors.js";
 import type { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { Fleet, type Instance } from "./fleet.js";
+import { Fleet, type Work } from "./fleet.js";
 import { type Random, seededRandom } from "./random.js";
 import { runJobs } from "./run-jobs.js";
 import { Scheduler } from "./scheduler.js";
 import type { StoreKind } from "./sim-run.js";
-import { DEADLINE_MS, weatherOf } from "./weather.js";
+import { weatherOf } from "./weather.js";
 
 const SECRET = "a secret that must go";
 const SESSIONS = ["a", "b", "c", "d"] as const;
 const WRITERS = 3;
 const OPERATIONS = 7;
-
-type Work = (provider: LogHistoryProvider, call: Call) => Promise<unknown>;
 
 export interface ErasingReport {
   readonly deaths: number;
@@ -70,15 +66,15 @@ class ErasingRun {
   }
 
   async #write(slot: number): Promise<void> {
-    for (let i = 0; i < OPERATIONS; i++) await this.#call(slot, this.#next());
+    for (let i = 0; i < OPERATIONS; i++) await this.#fleet.call(slot, this.#next());
   }
 
   /** Erases the message at some moment, and repeats the call until there is an answer. */
   async #erase(): Promise<void> {
     for (let i = this.#random.int(6); i > 0; i--)
-      await this.#call(WRITERS, (provider) => provider.getMessageCount("a"));
+      await this.#fleet.call(WRITERS, (provider) => provider.getMessageCount("a"));
     for (let i = 0; i < 5 && this.copies === undefined; i++) {
-      const answer = await this.#call(WRITERS, (provider) => provider.eraseMessage("a", "secret"));
+      const answer = await this.#fleet.call(WRITERS, (provider) => provider.eraseMessage("a", "secret"));
       if (typeof answer === "object") this.copies = (answer as { copies: number }).copies;
     }
   }
@@ -107,20 +103,6 @@ class ErasingRun {
       default:
         return (provider) => provider.logMessages(session, [say(`new ${fresh}`, undefined)]);
     }
-  }
-
-  async #call(slot: number, work: Work): Promise<unknown> {
-    const { provider, process } = this.#fleet.slots[slot] as Instance;
-    // A store may be so slow that every turn of a copy takes longer than it may.
-    const caller = new AbortController();
-    const stop = this.#scheduler.setDeadline(DEADLINE_MS, () => caller.abort());
-    const answer = work(provider, { signal: caller.signal })
-      .finally(stop)
-      .catch((error: unknown) => {
-        if (error instanceof DomainError && error.code !== "internal") return error.code;
-        throw error;
-      });
-    return Promise.race([answer, process.died]);
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Call } from "../../src/domain/call.js";
+import { DomainError } from "../../src/domain/errors.js";
 import type { EngineOptions } from "../../src/storage/history/history-options.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
@@ -11,7 +13,7 @@ import type { SimOptions } from "./sim-run.js";
 import type { SimStore } from "./sim-store.js";
 import { directSteps, type Steps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
-import { DRAFT_TIMEOUT_MS, STALE_MS, SWEEP_AGE_MS, TOUCH_DELAY_MS } from "./weather.js";
+import { DEADLINE_MS, DRAFT_TIMEOUT_MS, STALE_MS, SWEEP_AGE_MS, TOUCH_DELAY_MS } from "./weather.js";
 
 /** The engine of a process: the operations that its clients call, and the provider that carries them out. */
 export interface Engine {
@@ -24,6 +26,9 @@ export interface Instance extends Engine {
   readonly process: SimProcess;
   readonly now: ServiceTime;
 }
+
+/** A call of a process, which ends when its caller gives up. */
+export type Work = (provider: LogHistoryProvider, call: Call) => Promise<unknown>;
 
 /**
  * The time that a process stamps messages with, in microseconds. It stands still while an operation runs, so that the
@@ -120,6 +125,21 @@ export class Fleet {
       startTimer: (ms, work) => scheduler.startTimer(process, ms, work),
     });
     return { process, now, ...engine };
+  }
+
+  /** Resolves to the answer of the process in a slot, to the code of a refusal, or to `died`. */
+  call(slot: number, work: Work): Promise<unknown> {
+    const { provider, process } = this.slots[slot] as Instance;
+    // A store may be so slow that every turn of a call takes longer than it may.
+    const caller = new AbortController();
+    const stop = this.#scheduler.setDeadline(DEADLINE_MS, () => caller.abort());
+    const answer = work(provider, { signal: caller.signal })
+      .finally(stop)
+      .catch((error: unknown) => {
+        if (error instanceof DomainError && error.code !== "internal") return error.code;
+        throw error;
+      });
+    return Promise.race([answer, process.died]);
   }
 
   /**
