@@ -41,8 +41,6 @@ export interface CallPipelineOptions {
 /** The checks around every implementation, once for all fronts. */
 export class CheckedCallPipeline implements CallPipeline {
   readonly #options: CallPipelineOptions;
-  /** Made once for all calls. */
-  readonly #everyone: Promise<Principal> | undefined;
   readonly #callLog: CallLog;
   readonly #admissions: Admissions;
   readonly #streams = new Set<WatchedStream>();
@@ -53,8 +51,6 @@ export class CheckedCallPipeline implements CallPipeline {
 
   constructor(options: CallPipelineOptions) {
     this.#options = options;
-    const { everyone } = options.authenticator;
-    this.#everyone = everyone && Promise.resolve(everyone);
     this.#callLog = new CallLog(options.logger);
     this.#admissions = new Admissions(options.serverLimits, {
       perKey: options.authenticator.everyone === undefined,
@@ -80,12 +76,13 @@ export class CheckedCallPipeline implements CallPipeline {
   }
 
   authenticate(request: RequestFacts): Promise<Principal> {
-    return this.#everyone ?? this.#identify(this.#options.authenticator, request);
+    const { everyone } = this;
+    return everyone === undefined ? this.#identify(request) : Promise.resolve(everyone);
   }
 
-  async #identify(authenticator: Authenticator, request: RequestFacts): Promise<Principal> {
+  async #identify(request: RequestFacts): Promise<Principal> {
     try {
-      return await authenticator.authenticate(request);
+      return await this.#options.authenticator.authenticate(request);
     } catch (error) {
       const answer = toApiError(error);
       if (answer.code === Code.Unauthenticated) this.#options.metrics.refusedKeys.inc();
