@@ -1,4 +1,4 @@
-import type { Segment } from "../history/log-store.js";
+import type { Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { MemoryLog } from "./memory-log.js";
 
@@ -8,6 +8,14 @@ export class LogTable {
 
   get(name: string): MemoryLog | undefined {
     return this.#owners.get(ownerOf(name))?.get(name);
+  }
+
+  read(name: string, first: number, last: number, options: RangeOptions): Range {
+    return this.get(name)?.read(first, last, options) ?? { entries: [], cut: false };
+  }
+
+  tail(name: string): Omit<Tail, "isNamed"> {
+    return this.get(name)?.tail() ?? { last: null, state: "open" };
   }
 
   ownedBy(uid: string): Iterable<MemoryLog> {

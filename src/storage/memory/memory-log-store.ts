@@ -42,7 +42,10 @@ export interface MemoryState {
   readonly closed: boolean;
 }
 
-/** The reference implementation. Every method runs in one synchronous step, so no two of them can overlap. */
+/**
+ * The reference implementation. Every method runs in one synchronous step, so no two of them can overlap. The file is
+ * as long as the interface is: one short method for each of the store's.
+ */
 export class MemoryLogStore implements LogStore {
   readonly #state: MemoryState;
   readonly #own: MemoryNamespace;
@@ -140,7 +143,7 @@ export class MemoryLogStore implements LogStore {
 
   async readRange(log: string, first: number, last: number, options?: RangeOptions, call?: Call): Promise<Range> {
     this.#enter(call);
-    return this.#read(log, first, last, options ?? {});
+    return this.#state.logs.read(log, first, last, options ?? {});
   }
 
   async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
@@ -156,13 +159,14 @@ export class MemoryLogStore implements LogStore {
     this.#enter(call);
     const record = this.#own.records.living(sessionId);
     if (record === undefined) return null;
-    const end = this.#end(record.log);
-    return { record, end, messages: newestOf(record, end, options, (...range) => this.#read(...range)) };
+    const { logs } = this.#state;
+    const end = logs.tail(record.log);
+    return { record, end, messages: newestOf(record, end, options, (...range) => logs.read(...range)) };
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {
     this.#enter(call);
-    return { ...this.#end(log), isNamed: this.#isNamed(log) };
+    return { ...this.#state.logs.tail(log), isNamed: this.#isNamed(log) };
   }
 
   async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
@@ -276,14 +280,6 @@ export class MemoryLogStore implements LogStore {
   #enter(call: Call | undefined): void {
     if (this.#state.closed) throw new DomainError("unavailable", "The store is closed");
     checkCall(call);
-  }
-
-  #read(log: string, first: number, last: number, options: RangeOptions): Range {
-    return this.#state.logs.get(log)?.read(first, last, options) ?? { entries: [], cut: false };
-  }
-
-  #end(log: string): Omit<Tail, "isNamed"> {
-    return this.#state.logs.get(log)?.tail() ?? { last: null, state: "open" };
   }
 
   #touch(record: SessionRecord): void {
