@@ -1,10 +1,10 @@
 import { type Document, MongoClient } from "mongodb";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseSearch } from "../../src/domain/search.js";
+import { MOST_WORDS } from "../../src/storage/history/indexed-words.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/mongo-log-database.js";
 import { SEARCH_INDEX } from "../../src/storage/mongodb/mongo-schema.js";
-import { MOST_WORDS } from "../../src/storage/mongodb/search-words.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 
 const server = await startMongoServer();

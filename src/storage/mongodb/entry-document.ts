@@ -22,7 +22,7 @@ export interface MessageDocument {
   readonly body: string;
   /** The `remaining` of its entry: how many messages of its batch follow it; absent for 0. */
   readonly owed?: number;
-  /** What `indexedWords` returns for it; absent if the process that stored it ran without `--search`. */
+  /** What `wordsField` returns for it; absent if the process that stored it ran without `--search`. */
   readonly words?: readonly string[];
   readonly seal?: undefined;
 }

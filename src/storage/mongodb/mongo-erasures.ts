@@ -6,7 +6,7 @@ import { ownerOf } from "../history/record-facts.js";
 import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
-import { indexedWords } from "./search-words.js";
+import { wordsField } from "./search-words.js";
 
 /** Finds the copies of a message and overwrites their content. */
 export class MongoErasures {
@@ -54,7 +54,7 @@ export class MongoErasures {
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     for (const { log, seq, id, body: next } of entries) {
       const body = next.encode();
-      const words = indexedWords(this.#namespace, { id, parts: next.parts });
+      const words = wordsField(this.#namespace, { id, parts: next.parts });
       await this.#commands.settle(call, () =>
         this.#commands.write(call, (limits) =>
           this.#messages.updateOne({ log, seq, id }, { $set: { body, words } }, limits),

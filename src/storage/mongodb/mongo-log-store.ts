@@ -28,7 +28,7 @@ import { MongoSealer } from "./mongo-sealer.js";
 import { MongoSearch } from "./mongo-search.js";
 import { MongoTodos } from "./mongo-todos.js";
 import type { SafeReads } from "./safe-reads.js";
-import { indexedWords } from "./search-words.js";
+import { wordsField } from "./search-words.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
@@ -68,7 +68,7 @@ export class MongoLogStore implements LogStore {
     this.#shared = shared;
     this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
     this.#lists = new MongoRecordLists(namespace, sessions, commands);
-    const wordsOf = ({ id, body }: Entry) => indexedWords(namespace, { id, parts: body.parts });
+    const wordsOf = ({ id, body }: Entry) => wordsField(namespace, { id, parts: body.parts });
     this.#appender = new MongoAppender(messages, commands, ids, safeReads, search ? wordsOf : undefined);
     this.#sealer = new MongoSealer(messages, commands, ids);
     this.#reads = new MongoLogReads(messages, commands, { withWords: search });

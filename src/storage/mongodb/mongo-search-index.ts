@@ -5,7 +5,7 @@ import { SearchBuilder, type SearchNotices } from "../history/search-builder.js"
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { collectionsOf, KEY_WORDS, type MongoCollections } from "./mongo-schema.js";
-import { indexedWords } from "./search-words.js";
+import { wordsField } from "./search-words.js";
 
 /** How much one step reads, so that the event loop stays responsive. */
 const STEP_DOCUMENTS = 100;
@@ -86,7 +86,7 @@ export class MongoSearchIndex {
       // With `words: null`, this does not overwrite what an erasure has set meanwhile: the words of what it leaves.
       const filter = { log, seq, words: null } as Document;
       const parts = document.seal ? [] : MessageBody.stored(document.body).parts;
-      const words = indexedWords(namespaces.get(ownerOf(log)) ?? "", { id, parts });
+      const words = wordsField(namespaces.get(ownerOf(log)) ?? "", { id, parts });
       return { updateOne: { filter, update: { $set: { words } } as Document } };
     });
     await this.#commands.settle(undefined, () =>

@@ -2,12 +2,13 @@ import type { Collection, Document } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { MessageBody } from "../../domain/message-body.js";
 import { holdsTerms, searchedText } from "../../domain/search-text.js";
+import { mayLackTerms } from "../history/indexed-words.js";
 import type { EntrySearch, FoundEntries, LogStore, SearchedPage } from "../history/log-store.js";
 import { readSearchPlace, writeSearchPlace } from "../history/search-place.js";
 import { int64, type LogDocument, type MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_WORDS } from "./mongo-schema.js";
-import { mayLackTerms, wordConditions } from "./search-words.js";
+import { wordConditions } from "./search-words.js";
 
 const PLACE_FIELDS = { _id: 0, log: 1, seq: 1, timestamp: 1, session_id: 1, origin: 1 };
 

@@ -1,7 +1,7 @@
 import { labelTexts } from "../../domain/labels.js";
 import type { NextRecord, RecordPage } from "../history/log-store.js";
+import { fromColumn, toColumn } from "../text-column.js";
 import type { Row, Statements } from "./statements.js";
-import { fromColumn, toColumn } from "./text-column.js";
 
 type Labeled = Pick<NextRecord, "uid" | "sessionId" | "updateTimeMicros" | "labels" | "deleted">;
 

@@ -1,8 +1,8 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
+import { fromColumn, toColumn } from "../text-column.js";
 import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
 import { type Bound, IDS_AT_ONCE, type Row, type Statements } from "./statements.js";
-import { fromColumn, toColumn } from "./text-column.js";
 
 /** A deletion reads what it frees; chunks of this size keep the event loop responsive. */
 const DELETE_BYTES = 16 * 1024 * 1024;

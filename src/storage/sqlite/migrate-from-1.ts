@@ -1,8 +1,8 @@
 import type Database from "libsql";
 import type { NextRecord, Segment } from "../history/log-store.js";
+import { fromColumn } from "../text-column.js";
 import { recordToRow } from "./rows.js";
 import { type Row, SQL, Statement } from "./statements.js";
-import { fromColumn } from "./text-column.js";
 
 /**
  * The fields that version 1 kept differently in the JSON of a record: a single log for older messages, and dropped

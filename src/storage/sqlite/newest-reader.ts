@@ -1,10 +1,10 @@
 import type { Newest, NewestOptions } from "../history/log-store.js";
 import { newestOf } from "../history/newest.js";
+import { toColumn } from "../text-column.js";
 import type { MessageTable } from "./message-table.js";
 import { type EndColumns, pageToEntries } from "./rows.js";
 import type { SessionTable } from "./session-table.js";
 import { RECORD_COLUMNS, type Row, type Statements } from "./statements.js";
-import { toColumn } from "./text-column.js";
 
 /** The end of an open log and its last messages, the newest first. */
 type OpenEnd = Pick<Newest, "end"> & Pick<Newest["messages"], "entries">;

@@ -2,8 +2,8 @@ import { ByteRange, ViewedBytes } from "../../domain/byte-range.js";
 import { MessageBody } from "../../domain/message-body.js";
 import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
 import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
+import { fromColumn, toColumn } from "../text-column.js";
 import type { Bound, Row } from "./statements.js";
-import { fromColumn, toColumn } from "./text-column.js";
 
 /** The values of `insertEntry`, in order. */
 export function entryToRow(entry: Entry): Bound[] {

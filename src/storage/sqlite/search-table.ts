@@ -4,9 +4,9 @@ import { MessageBody } from "../../domain/message-body.js";
 import { type SearchTerm, wordsOf } from "../../domain/search.js";
 import { searchedText } from "../../domain/search-text.js";
 import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
+import { fromColumn, toColumn } from "../text-column.js";
 import { SEARCH_SQL } from "./search-schema.js";
 import { type Row, Statement } from "./statements.js";
-import { fromColumn, toColumn } from "./text-column.js";
 
 const LAST_PLACE = "9223372036854775807";
 /** How much one step of indexing takes on, so that the event loop stays responsive. */

@@ -1,10 +1,10 @@
 import type { ExpiryBounds, NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
+import { fromColumn, toColumn } from "../text-column.js";
 import { type LabelPlace, LabelTable } from "./label-table.js";
 import { RecordCache } from "./record-cache.js";
 import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
-import { fromColumn, toColumn } from "./text-column.js";
 
 /** Some records of a list that is being scanned, and where the scan continues. */
 export interface Matching {

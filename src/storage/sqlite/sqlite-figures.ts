@@ -2,10 +2,10 @@ import { setImmediate } from "node:timers/promises";
 import type { Call } from "../../domain/call.js";
 import type { DraftRef, StoreFigures } from "../history/log-store.js";
 import { openDrafts } from "../history/record-facts.js";
+import { toColumn } from "../text-column.js";
 import { namespacesOf } from "./session-table.js";
 import type { SqliteConnection } from "./sqlite-connection.js";
 import type { Row } from "./statements.js";
-import { toColumn } from "./text-column.js";
 
 /** How many records are looked at before other work may run: about a millisecond's worth. */
 const COUNTED_AT_ONCE = 5000;

@@ -1,6 +1,6 @@
 import type { Todo, TodoList } from "../../domain/todo.js";
+import { toColumn } from "../text-column.js";
 import type { Statements } from "./statements.js";
-import { toColumn } from "./text-column.js";
 
 /** The todo list of one namespace: a body and its revision. */
 export class TodoTable {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fromColumn, toColumn } from "../../../../src/storage/sqlite/text-column.js";
+import { fromColumn, toColumn } from "../../../src/storage/text-column.js";
 
 const texts = fc.string({ unit: fc.constantFrom("\u0000", "\u0001", "0", "1", "a", "\u{1F600}"), maxLength: 12 });
 
