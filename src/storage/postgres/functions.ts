@@ -1,0 +1,179 @@
+import { quoted } from "./postgres-url.js";
+
+/**
+ * The functions of the database. Each statement of a function that is VOLATILE sees what is committed when it begins, so
+ * an append that has waited for the record's row knows the true end of the log; one statement with the same steps
+ * would still see the end from before. A function that is STABLE sees one moment. None has an EXCEPTION clause, which
+ * would cost each append a second transaction id. A changed function gets a new number, because older processes go on
+ * calling the older one.
+ */
+export function functionsSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+CREATE FUNCTION ${s}.now_micros() RETURNS bigint LANGUAGE sql VOLATILE AS $f$
+  SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+$f$;
+${appendSql(s)}
+${sealSql(s)}
+${newestSql(s)}`;
+}
+
+/** What the functions answer instead of a count: no record lets entries into the log, or one of the ids is there. */
+export const UNNAMED = -1;
+export const ID_TAKEN = -2;
+
+/** Locks the record, so that its other writers wait, and ends the function if it does not let entries in. */
+const LOCK_RECORD = (s: string) => `SELECT update_time INTO old_time FROM ${s}.sessions
+    WHERE uid = p_uid AND namespace = p_namespace AND p_uid || p_log = ANY (logs) FOR NO KEY UPDATE;
+  IF NOT FOUND THEN RETURN ${UNNAMED}; END IF;`;
+
+/** The last place of the log, negative when a seal is there, null when it is empty. */
+const FIND_END = (
+  s: string,
+) => `SELECT CASE WHEN m.id IS NULL THEN -m.seq ELSE m.seq END INTO last FROM ${s}.messages AS m
+    WHERE m.uid = p_uid AND m.log = p_log ORDER BY m.seq DESC LIMIT 1;`;
+
+/** The update time of a living session moves if it is more than a second old. */
+const TOUCH = (s: string) => `now_time := ${s}.now_micros();
+  IF old_time < now_time - 1000000 THEN
+    UPDATE ${s}.sessions SET update_time = now_time WHERE uid = p_uid AND NOT deleted;
+    UPDATE ${s}.labels SET update_time = now_time WHERE uid = p_uid;
+  END IF;`;
+
+/** One message, and many: arrays cost a single one twice the time. */
+function appendSql(s: string): string {
+  return `
+CREATE FUNCTION ${s}.append_one_1(
+  p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text, p_time bigint, p_size int,
+  p_role text, p_session text, p_origin text, p_body text, p_words text
+) RETURNS int LANGUAGE plpgsql AS $f$
+DECLARE
+  old_time bigint;
+  now_time bigint;
+  last bigint;
+BEGIN
+  ${LOCK_RECORD(s)}
+  ${FIND_END(s)}
+  IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
+  IF EXISTS (SELECT 1 FROM ${s}.messages AS m WHERE m.id = p_id AND m.uid = p_uid AND m.log = p_log) THEN
+    RETURN ${ID_TAKEN};
+  END IF;
+  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words)
+    VALUES (p_uid, p_log, p_seq, p_id, p_time, p_write, p_size, p_role, p_session, p_origin, p_body,
+      p_words::tsvector);
+  ${TOUCH(s)}
+  RETURN 1;
+END $f$;
+
+CREATE FUNCTION ${s}.append_many_1(
+  p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text[], p_time bigint[], p_size int[],
+  p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]
+) RETURNS int LANGUAGE plpgsql AS $f$
+DECLARE
+  old_time bigint;
+  now_time bigint;
+  last bigint;
+BEGIN
+  ${LOCK_RECORD(s)}
+  ${FIND_END(s)}
+  IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
+  IF (SELECT count(DISTINCT i COLLATE "C") FROM unnest(p_id) AS i) < cardinality(p_id) OR EXISTS (
+    SELECT 1 FROM ${s}.messages AS m WHERE m.id = ANY (p_id) AND m.uid = p_uid AND m.log = p_log
+  ) THEN
+    RETURN ${ID_TAKEN};
+  END IF;
+  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words)
+    SELECT p_uid, p_log, p_seq + g.i - 1, g.id, g.time, p_write, g.size, g.role, g.session, g.origin, g.body,
+      g.words::tsvector
+    FROM unnest(p_id, p_time, p_size, p_role, p_session, p_origin, p_body, p_words)
+      WITH ORDINALITY AS g(id, time, size, role, session, origin, body, words, i);
+  ${TOUCH(s)}
+  RETURN cardinality(p_id);
+END $f$;`;
+}
+
+function sealSql(s: string): string {
+  return `
+CREATE FUNCTION ${s}.seal_1(p_uid text, p_log text, p_namespace text, p_write bigint) RETURNS bigint
+LANGUAGE plpgsql AS $f$
+DECLARE
+  old_time bigint;
+  last bigint;
+BEGIN
+  ${LOCK_RECORD(s)}
+  ${FIND_END(s)}
+  IF last < 0 THEN RETURN -last - 1; END IF;
+  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body)
+    VALUES (p_uid, p_log, coalesce(last, 0) + 1, NULL, 0, p_write, 0, '', '', NULL, '');
+  RETURN coalesce(last, 0);
+END $f$;`;
+}
+
+/**
+ * The end of a session with the open log `p_uid` and `p_log`. The first row (kind 0) is the end of that log: `seq` as in
+ * FIND_END, with the id and the time of the last message. Then come messages (kind 1), the newest first, of that log and
+ * of the segments, each of which is a JSON array of uid, log, first and last. They end at a gap. A row of kind 2 says
+ * that `p_bytes` ended them.
+ */
+function newestSql(s: string): string {
+  return `
+CREATE FUNCTION ${s}.newest_1(p_uid text, p_log text, p_segments text, p_limit bigint, p_bytes bigint)
+RETURNS TABLE (
+  kind int, uid text, log text, seq bigint, id text, "time" bigint, role text, session_id text, origin text, body text
+) LANGUAGE plpgsql STABLE AS $f$
+DECLARE
+  stop record;
+  part record;
+  m record;
+  last bigint := 0;
+  place bigint;
+  found bigint := 0;
+  used bigint := 0;
+BEGIN
+  SELECT o.seq, o.id, o.timestamp INTO stop FROM ${s}.messages AS o
+    WHERE o.uid = p_uid AND o.log = p_log ORDER BY o.seq DESC LIMIT 1;
+  kind := 0;
+  seq := stop.seq;
+  IF stop.seq IS NOT NULL AND stop.id IS NULL THEN
+    seq := -stop.seq;
+    SELECT o.seq, o.id, o.timestamp INTO stop FROM ${s}.messages AS o
+      WHERE o.uid = p_uid AND o.log = p_log AND o.seq = stop.seq - 1 AND o.id IS NOT NULL;
+  END IF;
+  IF stop.seq IS NOT NULL THEN last := stop.seq; END IF;
+  id := stop.id;
+  "time" := stop.timestamp;
+  RETURN NEXT;
+  FOR part IN
+    SELECT p_uid AS uid, p_log AS log, 1::bigint AS first, last AS last, NULL::bigint AS i
+    UNION ALL
+    SELECT j.value ->> 0, j.value ->> 1, (j.value ->> 2)::bigint, (j.value ->> 3)::bigint, j.i
+      FROM json_array_elements(p_segments::json) WITH ORDINALITY AS j(value, i)
+    ORDER BY 5 DESC NULLS FIRST
+  LOOP
+    place := part.last;
+    FOR m IN
+      SELECT o.seq, o.id, o.timestamp, o.size, o.role, o.session_id, o.origin, o.body FROM ${s}.messages AS o
+        WHERE o.uid = part.uid AND o.log = part.log AND o.seq BETWEEN part.first AND part.last AND o.id IS NOT NULL
+        ORDER BY o.seq DESC LIMIT p_limit - found
+    LOOP
+      IF m.seq <> place THEN RETURN; END IF;
+      used := used + m.size;
+      kind := CASE WHEN found > 0 AND used > p_bytes THEN 2 ELSE 1 END;
+      uid := part.uid;
+      log := part.log;
+      seq := m.seq;
+      id := m.id;
+      "time" := m.timestamp;
+      role := m.role;
+      session_id := m.session_id;
+      origin := m.origin;
+      body := CASE WHEN kind = 1 THEN m.body END;
+      RETURN NEXT;
+      IF kind = 2 THEN RETURN; END IF;
+      found := found + 1;
+      place := place - 1;
+    END LOOP;
+    IF found = p_limit OR place >= part.first THEN RETURN; END IF;
+  END LOOP;
+END $f$;`;
+}

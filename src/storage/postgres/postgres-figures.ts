@@ -1,0 +1,58 @@
+import type { Call } from "../../domain/call.js";
+import { MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
+import type { PostgresPool } from "./postgres-pool.js";
+import { quoted } from "./postgres-url.js";
+
+/** Figures of all namespaces in one statement. Each of its parts follows an index, or asks the catalog. */
+export async function readFigures(
+  pool: PostgresPool,
+  schema: string,
+  search: boolean,
+  call?: Call,
+): Promise<StoreFigures> {
+  const [row] = await pool.read(figuresStatement(schema, search), [schema, MOST_UNINDEXED], call);
+  const [bytes, sessions, openDrafts, markMs, expireMicros, nowMicros, unindexed] = row as Figures;
+  const nowMs = nowMicros / 1000;
+  return {
+    bytes,
+    sessions,
+    openDrafts,
+    unsweptAgeMs: Math.max(0, nowMs - (markMs ?? nowMs), nowMs - (expireMicros ?? nowMicros) / 1000),
+    ...(search && { unindexed }),
+  };
+}
+
+type Figures = readonly [number, number, number, number | null, number | null, number, number];
+
+function figuresStatement(schema: string, search: boolean): string {
+  const s = quoted(schema);
+  const unindexed = `SELECT count(*) FROM (
+        SELECT 1 FROM ${s}.messages AS m WHERE m.words IS NULL AND m.id IS NOT NULL LIMIT $2
+      ) AS some`;
+  return `WITH RECURSIVE n(name) AS (
+      (SELECT namespace FROM ${s}.sessions ORDER BY namespace LIMIT 1)
+      UNION ALL
+      SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
+        FROM n WHERE n.name IS NOT NULL
+    ), waiting AS (
+      SELECT (
+          SELECT s.sweep_time FROM ${s}.sessions AS s
+            WHERE s.namespace = n.name AND s.forks = 0 AND s.sweep_time > 0 AND NOT s.restoring
+            ORDER BY s.sweep_time LIMIT 1
+        ) AS mark, (
+          SELECT s.expire_time FROM ${s}.sessions AS s
+            WHERE s.namespace = n.name AND NOT s.deleted AND s.expire_time IS NOT NULL ORDER BY s.expire_time LIMIT 1
+        ) AS expiry
+        FROM n WHERE n.name IS NOT NULL
+    )
+    SELECT (
+        SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_catalog.pg_class AS c
+          JOIN pg_catalog.pg_namespace AS o ON o.oid = c.relnamespace WHERE o.nspname = $1 AND c.relkind = 'r'
+      ),
+      (SELECT count(*) FROM ${s}.sessions WHERE NOT deleted),
+      (SELECT coalesce(sum(open_drafts), 0)::bigint FROM ${s}.sessions WHERE NOT deleted AND drafts > 0),
+      (SELECT min(mark) FROM waiting),
+      (SELECT min(expiry) FROM waiting),
+      ${s}.now_micros(),
+      (${search ? unindexed : "SELECT 0 WHERE $2::int IS NOT NULL"})`;
+}

@@ -1,0 +1,130 @@
+import { type Call, closeLimit, endsBy } from "../../domain/call.js";
+import { DomainError } from "../../domain/errors.js";
+import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
+import { fromColumn } from "../text-column.js";
+import { DURABILITY, risksOf } from "./durability.js";
+import { type Notify, PostgresChanges } from "./postgres-changes.js";
+import { postgresError } from "./postgres-errors.js";
+import { readFigures } from "./postgres-figures.js";
+import { PostgresLogStore } from "./postgres-log-store.js";
+import { PostgresPool } from "./postgres-pool.js";
+import { PostgresSearchIndex } from "./postgres-search-index.js";
+import { readPostgresUrl } from "./postgres-url.js";
+import { prepareSchema } from "./prepare-schema.js";
+import type { PostgresShared } from "./shared.js";
+import { statementsFor } from "./statements.js";
+import { Turns } from "./turns.js";
+
+export interface PostgresOptions {
+  /** Whether a missing schema is made; true when absent. If false, a missing schema is `failed_precondition`. */
+  readonly create?: boolean | undefined;
+  /**
+   * Whether messages can be searched: `true` adds indexes of words, and the words to each message that is stored;
+   * `existing` does the latter if the indexes are there.
+   */
+  readonly search?: boolean | "existing" | undefined;
+  /**
+   * The most milliseconds that one operation may take, including repeated attempts; 30,000 by default. A call's own
+   * deadline may end it sooner.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Called on connecting with what the server lacks. */
+  readonly onNotice?: Notify | undefined;
+  /** Called for failures in the background, and on connecting for settings that endanger what is acknowledged. */
+  readonly onAnomaly?: Notify | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** A schema of a PostgreSQL database, with a pool of connections. */
+export class PostgresLogDatabase implements LogDatabase {
+  readonly name: string;
+  readonly #schema: string;
+  readonly #shared: PostgresShared;
+  readonly #searchIndex: PostgresSearchIndex | undefined;
+  #risks: readonly string[] = [];
+
+  /**
+   * Connects, and makes the tables if they are missing. The parameters of the URL are described in
+   * docs/operations/stores.md. `invalid_argument`: malformed URL; `unavailable`: no server answers, or it takes no
+   * writes; `failed_precondition`: the database cannot be used as it is.
+   */
+  static async connect(url: string, options: PostgresOptions = {}): Promise<PostgresLogDatabase> {
+    const { driverUrl, name, schema, prepare, listenUrl, connections } = readPostgresUrl(url);
+    const { create = true, search = false, timeoutMs = DEFAULT_TIMEOUT_MS, onNotice, onAnomaly = () => {} } = options;
+    const pool = new PostgresPool(driverUrl, { connections, prepare, timeoutMs });
+    const changes = new PostgresChanges(pool, { channel: schema, listenUrl, onFailure: onAnomaly });
+    try {
+      const searches = await prepareSchema(pool, { schema, create, search });
+      const hears = await changes.start();
+      if (!hears) onNotice?.("PostgreSQL sends no notifications here: watchers poll for what other processes write");
+      const sql = statementsFor(schema);
+      const parts = { pool, sql, turns: new Turns(), changes, hears, search: searches };
+      const database = new PostgresLogDatabase(name, schema, parts, { onNotice, onAnomaly });
+      await database.#isReadOnly();
+      for (const risk of database.#risks) onAnomaly(risk);
+      return database;
+    } catch (error) {
+      await changes.close();
+      await pool.close();
+      const mapped = postgresError(error);
+      if (mapped.code !== "unavailable" || /standby|read-only/.test(mapped.message)) throw mapped;
+      throw new DomainError("unavailable", `${name} does not answer`, { cause: error });
+    }
+  }
+
+  private constructor(
+    name: string,
+    schema: string,
+    parts: Omit<PostgresShared, "isReadOnly">,
+    notices: Pick<PostgresOptions, "onNotice" | "onAnomaly">,
+  ) {
+    this.name = name;
+    this.#schema = schema;
+    this.#shared = { ...parts, isReadOnly: (call) => this.#isReadOnly(call) };
+    this.#searchIndex = parts.search ? new PostgresSearchIndex(parts.pool, schema, notices) : undefined;
+  }
+
+  /** What the server's settings endanger, a sentence each, as of the last ping. */
+  get risks(): readonly string[] {
+    return this.#risks;
+  }
+
+  namespace(namespace: string): LogStore {
+    return new PostgresLogStore(this.#shared, namespace);
+  }
+
+  async listNamespaces(): Promise<readonly string[]> {
+    const rows = await this.#shared.pool.read(this.#shared.sql.namespaces, [], undefined);
+    return rows.map(([name]) => fromColumn(name as string)).sort();
+  }
+
+  async figures(call?: Call): Promise<StoreFigures> {
+    return readFigures(this.#shared.pool, this.#schema, this.#shared.search, call);
+  }
+
+  /** Resolves when messages that were stored without words have got them, as far as this can be done. */
+  async searchBuilt(): Promise<void> {
+    await this.#searchIndex?.look();
+  }
+
+  /** If the server does not answer by the deadline, connections go on closing after this has resolved. */
+  async close(call?: Call): Promise<void> {
+    const closing = this.#close();
+    // Nobody waits for a failure after the deadline.
+    closing.catch(() => {});
+    await endsBy(closeLimit(call).deadlineMs, closing);
+  }
+
+  async #close(): Promise<void> {
+    await this.#searchIndex?.stop();
+    await this.#shared.changes.close();
+    await this.#shared.pool.close();
+  }
+
+  async #isReadOnly(call?: Call): Promise<boolean> {
+    const [row = []] = await this.#shared.pool.run(DURABILITY, [], call);
+    this.#risks = risksOf(row);
+    return row[0] !== false;
+  }
+}

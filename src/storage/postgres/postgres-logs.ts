@@ -1,0 +1,195 @@
+import type { Call } from "../../domain/call.js";
+import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
+import type { Entry, Range, RangeOptions, Segment, SessionRecord, Tail } from "../history/log-store.js";
+import { ownerOf } from "../history/record-facts.js";
+import { fromColumn, toColumn } from "../text-column.js";
+import { ID_TAKEN, UNNAMED } from "./functions.js";
+import type { Row, Value } from "./postgres-pool.js";
+import { bodyValues, entryValues, splitLog, toEntry } from "./rows.js";
+import { newWrite, type PostgresShared } from "./shared.js";
+import { wordsColumn } from "./words-column.js";
+
+const MOST = Number.MAX_SAFE_INTEGER;
+/** How many owners one statement looks at. */
+const OWNERS_AT_ONCE = 1000;
+
+/** The logs that the records of one namespace name. */
+export class PostgresLogs {
+  readonly #shared: PostgresShared;
+  /** As a column holds it. */
+  readonly #namespace: string;
+
+  constructor(shared: PostgresShared, namespace: string) {
+    this.#shared = shared;
+    this.#namespace = toColumn(namespace);
+  }
+
+  async append(
+    log: string,
+    seq: number,
+    entries: readonly Entry[],
+    call?: Call,
+  ): Promise<number | "idTaken" | "unnamed"> {
+    if (entries.length === 0) return 0;
+    const { pool, sql, turns, changes } = this.#shared;
+    const uid = ownerOf(log);
+    const place = splitLog(log);
+    const write = newWrite();
+    const rows = entries.map((entry) => entryValues(entry, this.#wordsOf(entry)));
+    const [one] = rows as [Value[]];
+    const isOne = rows.length === 1;
+    const columns = isOne ? one : one.map((_, i) => rows.map((row) => row[i] as string | number | null));
+    const values = [...place, this.#namespace, write, seq, ...columns];
+    const stored = await turns.take(uid, call, () =>
+      pool.settle(call, async (isRepeat) => {
+        const answer = numberOf(await pool.run(isOne ? sql.appendOne : sql.appendMany, values, call));
+        if (!isRepeat || answer === rows.length) return answer;
+        const [at] = await pool.run(sql.writeAt, [...place, seq, this.#namespace], call);
+        return at?.[0] === write ? rows.length : answer;
+      }),
+    );
+    if (stored === UNNAMED) return "unnamed";
+    if (stored === ID_TAKEN) return "idTaken";
+    if (stored > 0) changes.tell(uid);
+    return stored;
+  }
+
+  async seal(log: string, call?: Call): Promise<number | "unnamed"> {
+    const { pool, sql, turns, changes } = this.#shared;
+    const uid = ownerOf(log);
+    const values = [...splitLog(log), this.#namespace, newWrite()];
+    const count = await turns.take(uid, call, () =>
+      pool.settle(call, async () => numberOf(await pool.run(sql.seal, values, call))),
+    );
+    if (count === UNNAMED) return "unnamed";
+    changes.tell(uid);
+    return count;
+  }
+
+  async readRange(
+    log: string,
+    first: number,
+    last: number,
+    { descending = false, limit = MOST, maxBytes = MOST }: RangeOptions = {},
+    call?: Call,
+  ): Promise<Range> {
+    const { pool, sql } = this.#shared;
+    const places = Math.min(last - first + 1, limit);
+    if (places <= 0) return { entries: [], cut: false };
+    const near = descending ? last : first;
+    const step = descending ? -1 : 1;
+    const far = near + step * (places - 1);
+    const bounds = [Math.min(near, far), Math.min(Math.max(near, far), MOST)];
+    const values = [...splitLog(log), ...bounds, places, maxBytes];
+    const rows = await pool.read(descending ? sql.rangeDown : sql.rangeUp, values, call);
+    const entries: Entry[] = [];
+    for (const row of rows) {
+      if (row[2] !== near + step * entries.length) break;
+      if (row[8] === null) return { entries, cut: true };
+      entries.push(toEntry(row));
+    }
+    return { entries, cut: false };
+  }
+
+  async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
+    const { pool, sql } = this.#shared;
+    const rows = await pool.read(sql.readLast, columnsOf(logs), call);
+    const found = new Map(rows.map(([i, ...row]) => [i, toEntry(row)]));
+    return logs.map((_, i) => found.get(i + 1) ?? null);
+  }
+
+  async tail(log: string, call?: Call): Promise<Tail> {
+    const { pool, sql } = this.#shared;
+    const [end, before] = (await pool.read(sql.tail, [...splitLog(log), this.#namespace], call)) as TailRow[];
+    const [isNamed, seq, id] = end as TailRow;
+    if (seq === null) return { last: null, state: "open", isNamed };
+    if (id !== null) return { last: lastOf(end as TailRow), state: "open", isNamed };
+    // Rule: tail-first-gap.
+    return { last: before?.[1] === seq - 1 ? lastOf(before) : null, state: "sealed", isNamed };
+  }
+
+  async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
+    if (first > last) return last + 1;
+    const { pool, sql } = this.#shared;
+    const [row] = await pool.read(sql.seqAtTime, [...splitLog(log), first, last, micros], call);
+    return row === undefined ? null : (row[0] as number);
+  }
+
+  async findById(logs: readonly string[], ids: readonly string[], call?: Call): Promise<readonly Entry[]> {
+    const { pool, sql } = this.#shared;
+    const values = [...columnsOf([...new Set(logs)]), [...new Set(ids)].map(toColumn)];
+    return (await pool.read(sql.findById, values, call)).map(toEntry);
+  }
+
+  async findCopies(
+    owners: readonly Pick<SessionRecord, "uid">[],
+    message: MessageIdentity,
+    call?: Call,
+  ): Promise<readonly Entry[]> {
+    const uids = owners.map(({ uid }) => uid);
+    return (await this.findOwned(uids, message.id, call)).filter((entry) => isSameMessage(entry, message));
+  }
+
+  async findOwned(uids: readonly string[], id: string, call?: Call): Promise<readonly Entry[]> {
+    const { pool, sql } = this.#shared;
+    return (await pool.read(sql.findOwned, [uids.map(toColumn), toColumn(id)], call)).map(toEntry);
+  }
+
+  async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
+    const { pool, sql } = this.#shared;
+    const rows = entries.map((entry) => ({ ...bodyValues(entry), words: this.#wordsOf(entry) }));
+    const values = [
+      ...columnsOf(entries.map(({ log }) => log)),
+      entries.map(({ seq }) => seq),
+      entries.map(({ id }) => toColumn(id)),
+      rows.map(({ size }) => size),
+      rows.map(({ body }) => body),
+      rows.map(({ words }) => words),
+    ];
+    await pool.settle(call, () => pool.run(sql.overwrite, values, call));
+  }
+
+  async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
+    const { pool, sql } = this.#shared;
+    const isOwner = "uid" in target;
+    const values = isOwner
+      ? [toColumn(target.uid), limit]
+      : [...splitLog(target.log), target.first, Math.min(target.last, MOST), limit];
+    const work = async () => numberOf(await pool.run(isOwner ? sql.deleteOwned : sql.deleteRange, values, call));
+    return (await pool.settle(call, work)) === limit;
+  }
+
+  async listOrphans(limit: number, call?: Call): Promise<readonly string[]> {
+    const { pool, sql } = this.#shared;
+    const orphans: string[] = [];
+    for (let after = ""; orphans.length < limit; ) {
+      const rows = await pool.read(sql.owners, [after, OWNERS_AT_ONCE], call);
+      for (const [uid, hasRecord] of rows) {
+        after = uid as string;
+        if (!hasRecord && orphans.length < limit) orphans.push(fromColumn(after));
+      }
+      if (rows.length < OWNERS_AT_ONCE) break;
+    }
+    return orphans;
+  }
+
+  #wordsOf(entry: Entry): string | null {
+    return this.#shared.search ? wordsColumn(this.#namespace, entry) : null;
+  }
+}
+
+type TailRow = readonly [boolean, number | null, string | null, number];
+
+function lastOf([, seq, id, timestampMicros]: TailRow): NonNullable<Tail["last"]> {
+  return { seq: seq as number, id: fromColumn(id as string), timestampMicros };
+}
+
+/** The owners of logs, and the rests of their names, as two columns. */
+function columnsOf(logs: readonly string[]): [string[], string[]] {
+  const names = logs.map(splitLog);
+  return [names.map(([uid]) => uid), names.map(([, rest]) => rest)];
+}
+
+function numberOf([row]: readonly Row[]): number {
+  return row?.[0] as number;
+}

@@ -1,0 +1,237 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { type Call, checkCall } from "../../domain/call.js";
+import { untilCallEnd } from "../../domain/call-end.js";
+import { DomainError } from "../../domain/errors.js";
+import { sendCancelRequest } from "./cancel-request.js";
+import {
+  isReusable,
+  isUnknownOutcome,
+  NotConnected,
+  postgresError,
+  Unreplicated,
+  wasCanceled,
+  wasRefused,
+} from "./postgres-errors.js";
+
+export type Value = string | number | boolean | null | readonly (string | number | null)[];
+export type Row = readonly (string | number | boolean | null)[];
+
+export interface PoolOptions {
+  /** The most connections. */
+  readonly connections: number;
+  /** Whether statements are prepared by name. */
+  readonly prepare: boolean;
+  /**
+   * The most milliseconds that one operation may take, including repeated attempts. A call's own deadline may end it
+   * sooner.
+   */
+  readonly timeoutMs: number;
+}
+
+const CONNECT_MS = 10_000;
+/** How long a connection has to come back after its statement was canceled, before it is closed. */
+const CANCEL_MS = 1000;
+/** Load balancers and managed servers close idle connections without a word. */
+const IDLE_MS = 60_000;
+const LIFETIME_S = 1800;
+const FIRST_PAUSE_MS = 20;
+const MOST_PAUSE_MS = 500;
+const WARNING = "01000";
+
+/** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
+const BOOL = 16;
+const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23]);
+const TYPES = {
+  getTypeParser(oid: number) {
+    if (NUMBERS.has(oid)) return Number;
+    return oid === BOOL ? (text: string) => text === "t" : (text: string) => text;
+  },
+} as unknown as pg.CustomTypesConfig;
+
+/** A connection that knows what the server has said about itself. */
+class PostgresClient extends pg.Client {
+  isStandby = false;
+  /** Whether the server has warned since this was set to false. No statement of ours makes it warn by itself. */
+  hasWarning = false;
+
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    const { connection } = this as unknown as { readonly connection: NodeJS.EventEmitter };
+    connection.on("parameterStatus", ({ parameterName, parameterValue }) => {
+      if (parameterName === "in_hot_standby") this.isStandby = parameterValue === "on";
+    });
+    // A statement under way is rejected as well. Without a listener the process would end.
+    this.on("error", () => {});
+    this.on("notice", ({ code, severity }) => {
+      if (code === WARNING && severity === "WARNING") this.hasWarning = true;
+    });
+  }
+}
+
+/**
+ * Runs statements on a pool of connections, each within the limits of its call, and maps every error. A statement is a
+ * transaction of its own, so it may run on any connection, and behind poolers that hand out connections by transaction.
+ */
+export class PostgresPool {
+  readonly #pool: pg.Pool;
+  readonly #options: PoolOptions;
+  /** Maps statements to the names under which they are prepared. */
+  readonly #names = new Map<string, string>();
+  readonly #closed = new AbortController();
+
+  constructor(driverUrl: string, options: PoolOptions) {
+    this.#options = options;
+    this.#pool = new pg.Pool({
+      application_name: "session-pool",
+      connectionString: driverUrl,
+      Client: PostgresClient,
+      max: options.connections,
+      connectionTimeoutMillis: CONNECT_MS,
+      idleTimeoutMillis: IDLE_MS,
+      maxLifetimeSeconds: LIFETIME_S,
+      keepAlive: true,
+      types: TYPES,
+      onConnect: async (client: pg.ClientBase) => {
+        if ((client as PostgresClient).isStandby) throw new DomainError("unavailable", "PostgreSQL is a standby");
+      },
+    } as pg.PoolConfig);
+    // The pool has removed the connection already, and makes another one when it needs it.
+    this.#pool.on("error", () => {});
+  }
+
+  /** Runs a statement that changes nothing, again if the connection breaks. */
+  read(text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
+    return this.settle(call, () => this.run(text, values, call));
+  }
+
+  /** For writes that must not happen twice: repeats one only when the server has certainly not carried it out. */
+  writeOnce(text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
+    return this.#repeat(call, wasRefused, () => this.run(text, values, call));
+  }
+
+  /**
+   * Repeats an attempt until its outcome is known. `attempt` must be safe to repeat; `isRepeat` tells it that an
+   * earlier attempt may have been carried out, or may still be: a backend whose client has gone finishes its statement.
+   * Gives up with the last error at the call's deadline, or when the time of one operation is over.
+   */
+  settle<T>(call: Call | undefined, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
+    return this.#repeat(call, (error) => isUnknownOutcome(error) || wasRefused(error), attempt);
+  }
+
+  /** Runs a statement once. Rejects with DomainError only. */
+  async run(text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
+    checkCall(call);
+    const limitMs = Date.now() + this.#options.timeoutMs;
+    const endsAtDeadline = call?.deadlineMs !== undefined && call.deadlineMs <= limitMs;
+    const limited = endsAtDeadline ? call : { deadlineMs: limitMs, signal: call?.signal };
+    try {
+      return await this.#runOn(await this.#connect(limited), text, values, limited);
+    } catch (error) {
+      const isLate = error instanceof DomainError && error.code === "deadline_exceeded" && !endsAtDeadline;
+      throw isLate ? new DomainError("unavailable", "PostgreSQL does not answer") : error;
+    }
+  }
+
+  /** Runs work on one connection, which nobody else uses meanwhile: for migrations, whose statements belong together. */
+  async withClient<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+    const client = await this.#connect(undefined);
+    try {
+      const result = await work(client);
+      client.release();
+      return result;
+    } catch (error) {
+      // It may be inside a transaction.
+      client.release(true);
+      throw postgresError(error);
+    }
+  }
+
+  /** Waits for running statements. */
+  async close(): Promise<void> {
+    if (this.#closed.signal.aborted) return;
+    this.#closed.abort();
+    await this.#pool.end();
+  }
+
+  async #connect(call: Call | undefined): Promise<pg.PoolClient> {
+    if (this.#closed.signal.aborted) throw new DomainError("unavailable", "The store is closed");
+    let isOver = false;
+    const connecting = this.#pool.connect().then(
+      (client) => {
+        if (isOver) client.release();
+        return client;
+      },
+      (error) => {
+        throw postgresError(new NotConnected("There is no connection", { cause: error }));
+      },
+    );
+    return untilCallEnd(connecting, call).catch((error) => {
+      isOver = true;
+      throw error;
+    });
+  }
+
+  async #runOn(client: pg.PoolClient, text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
+    const own = client as pg.PoolClient & PostgresClient;
+    own.hasWarning = false;
+    const name = this.#options.prepare ? { name: this.#nameOf(text) } : {};
+    const query = { ...name, text, values: values as unknown[], rowMode: "array" as const };
+    const work = client.query(query).then(({ rows }) => rows as unknown as Row[]);
+    let rows: Row[];
+    try {
+      rows = await untilCallEnd(work, call);
+    } catch (error) {
+      if (error instanceof DomainError) void this.#free(own, work);
+      else client.release(!isReusable(error));
+      throw postgresError(error);
+    }
+    client.release(own.hasWarning || own.isStandby);
+    // Rule: synchronous replication. A commit whose wait for standbys was canceled is answered like any other.
+    if (own.hasWarning) throw postgresError(new Unreplicated("The server has warned about a commit"));
+    return rows;
+  }
+
+  /** Ends what a connection does, for a call that has ended, and puts it back if that is sure to be over. */
+  async #free(client: pg.PoolClient & PostgresClient, work: Promise<unknown>): Promise<void> {
+    const ended = work.then(
+      () => false,
+      // The request has hit this statement, so it cannot hit the next one.
+      (error) => wasCanceled(error),
+    );
+    const late = sleep(CANCEL_MS, false, { ref: false });
+    await sendCancelRequest(client, CANCEL_MS);
+    client.release(!(await Promise.race([ended, late])));
+  }
+
+  async #repeat<T>(
+    call: Call | undefined,
+    mayRepeat: (error: unknown) => boolean,
+    attempt: (isRepeat: boolean) => Promise<T>,
+  ): Promise<T> {
+    const endMs = Math.min(call?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + this.#options.timeoutMs);
+    let isRepeat = false;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
+      try {
+        return await attempt(isRepeat);
+      } catch (error) {
+        const { signal } = this.#closed;
+        if (!mayRepeat(error) || signal.aborted || Date.now() + pauseMs >= endMs) throw error;
+        isRepeat ||= !wasRefused(error);
+        await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
+        checkCall(call);
+      }
+    }
+  }
+
+  /** Another version of the program has other names, also on a connection of a pooler that both share. */
+  #nameOf(text: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      name = `sp_${createHash("sha256").update(text).digest("hex").slice(0, 24)}`;
+      this.#names.set(text, name);
+    }
+    return name;
+  }
+}

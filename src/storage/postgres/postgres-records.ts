@@ -1,0 +1,226 @@
+import type { Call } from "../../domain/call.js";
+import { DomainError } from "../../domain/errors.js";
+import type { Newest, NewestOptions, NextRecord, SessionRecord } from "../history/log-store.js";
+import { fromColumn, toColumn } from "../text-column.js";
+import { takenKey } from "./postgres-errors.js";
+import type { Row, Value } from "./postgres-pool.js";
+import { RECORD_COLUMNS, RECORD_FIELDS, recordValues, toEntry, toRecord } from "./rows.js";
+import { newWrite, type PostgresShared } from "./shared.js";
+
+/**
+ * How long after the first send of a record its uid may be blocked. This is far less than the age at which sweeps clear
+ * away deleted sessions.
+ */
+const LATE_MS = 60_000;
+const ENTRY_COLUMNS = 10;
+
+/** The records of one namespace. */
+export class PostgresRecords {
+  readonly #shared: PostgresShared;
+  /** As a column holds it. */
+  readonly #namespace: string;
+
+  constructor(shared: PostgresShared, namespace: string) {
+    this.#shared = shared;
+    this.#namespace = toColumn(namespace);
+  }
+
+  async create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
+    const { pool, sql, changes } = this.#shared;
+    const scope = [toColumn(record.uid), this.#namespace];
+    const values = [...scope, ...recordValues(record, newWrite())];
+    const blockedBy = newWrite();
+    const blocker = [...scope, ...blockerValues(record, blockedBy)];
+    const sentAtMs = performance.now();
+    const outcome = await this.#inTurn(record.uid, call, async () => {
+      const first = await pool.settle(call, async (isRepeat) => {
+        // Rule: repeated-create-unknown.
+        if (isRepeat) return this.#block(blocker, blockedBy, sentAtMs, call);
+        if (countOf(await pool.run(sql.create, values, call)) === 1) return "created";
+        return (await this.readByUid(record.uid, call)) === null ? "exists" : "created";
+      });
+      return first === "blocked" ? this.#unblock(scope, blockedBy, record, call) : first;
+    });
+    if (outcome === "unknown") throw unknown(record, "created");
+    if (outcome === "created") changes.tell(record.uid);
+    return outcome;
+  }
+
+  async read(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    const { pool, sql } = this.#shared;
+    return recordOf(await pool.read(sql.byId, [this.#namespace, toColumn(sessionId)], call));
+  }
+
+  async readByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
+    const { pool, sql } = this.#shared;
+    return recordOf(await pool.read(sql.byUid, [toColumn(uid), this.#namespace], call));
+  }
+
+  async readNewest(sessionId: string, { limit, maxBytes }: NewestOptions, call?: Call): Promise<Newest | null> {
+    const { pool, sql } = this.#shared;
+    const rows = await pool.read(sql.newest, [this.#namespace, toColumn(sessionId), limit, maxBytes], call);
+    const [end, ...messages] = rows;
+    if (end === undefined) return null;
+    const [, , , seq, id, time] = end as EndColumns;
+    const last = id === null ? null : { seq: lastOf(seq), id: fromColumn(id), timestampMicros: time as number };
+    return {
+      record: toRecord(end.slice(ENTRY_COLUMNS, ENTRY_COLUMNS + RECORD_COLUMNS)),
+      end: { last, state: seq !== null && seq < 0 ? "sealed" : "open" },
+      messages: {
+        entries: messages.filter(([kind]) => kind === 1).map((row) => toEntry(row.slice(1, ENTRY_COLUMNS))),
+        cut: messages.at(-1)?.[0] === 2,
+      },
+    };
+  }
+
+  async raiseForks(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    const { pool, sql, turns } = this.#shared;
+    const values = [this.#namespace, toColumn(sessionId)];
+    // Its uid is not known yet, and no uid has U+0000.
+    return turns.take(`\u0000${values.join("\u0000")}`, call, async () =>
+      recordOf(await pool.writeOnce(sql.raiseForks, values, call)),
+    );
+  }
+
+  async addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
+    const { pool, sql } = this.#shared;
+    const values = [toColumn(uid), this.#namespace, delta];
+    return this.#inTurn(uid, call, async () => (await pool.writeOnce(sql.addFork, values, call)).length === 1);
+  }
+
+  async replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
+    const { pool, sql, changes } = this.#shared;
+    const write = newWrite();
+    const scope = [toColumn(record.uid), this.#namespace];
+    const values = [...scope, ifRevision, ...recordValues(record, write)];
+    const replaced = await this.#inTurn(record.uid, call, () =>
+      pool.settle(call, async (isRepeat) => {
+        // Rule: compare-and-set.
+        const after = recordOf(await pool.run(sql.replace, values, call));
+        if (after !== null || !isRepeat) return after;
+        const [stored] = await pool.run(sql.writeOf, scope, call);
+        const found = stored && toRecord(stored.slice(1));
+        if (stored?.[0] === write) return found as SessionRecord;
+        if (found?.revision === ifRevision + 1) return null;
+        return "unknown";
+      }),
+    );
+    if (replaced === "unknown") throw unknown(record, "changed");
+    if (replaced !== null) changes.tell(record.uid);
+    return replaced;
+  }
+
+  async publish(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
+    const { pool, sql, changes } = this.#shared;
+    const scope = [toColumn(record.uid), this.#namespace];
+    const values = [...scope, null, ...recordValues(record, newWrite())];
+    const outcome = await this.#inTurn(record.uid, call, () =>
+      pool.settle(call, async (isRepeat) => {
+        try {
+          if (recordOf(await pool.run(sql.publish, values, call)) !== null) return "published";
+        } catch (error) {
+          if (takenKey(error) !== null) return "exists";
+          throw error;
+        }
+        const [stored] = await pool.run(sql.writeOf, scope, call);
+        if (stored && !toRecord(stored.slice(1)).deleted) return "published";
+        // After an unknown outcome it may have been published and deleted since, and forks may name its messages.
+        return isRepeat ? "unknown" : "gone";
+      }),
+    );
+    if (outcome === "unknown") throw unknown(record, "restored");
+    if (outcome === "published") changes.tell(record.uid);
+    return outcome;
+  }
+
+  async delete(uid: string, call?: Call): Promise<boolean> {
+    const { pool, sql } = this.#shared;
+    const values = [toColumn(uid), this.#namespace];
+    return this.#inTurn(uid, call, async () => (await pool.writeOnce(sql.deleteRecord, values, call)).length === 1);
+  }
+
+  #inTurn<T>(uid: string, call: Call | undefined, work: () => Promise<T>): Promise<T> {
+    return this.#shared.turns.take(uid, call, work);
+  }
+
+  /**
+   * Blocks the uid of a record whose first send has an unknown outcome. `created`: the record is there. `blocked`: the
+   * first send has not been carried out and never will be. `unknown`: the record may have been there, and may have been
+   * deleted and swept since. In that case the `forks` of its sources no longer count this session.
+   */
+  async #block(
+    blocker: readonly Value[],
+    blockedBy: number,
+    sentAtMs: number,
+    call?: Call,
+  ): Promise<"created" | "blocked" | "unknown"> {
+    const { pool, sql } = this.#shared;
+    const [found] = await pool.run(sql.block, blocker, call);
+    const [isBlocked, write] = found as Row;
+    if (!isBlocked) return "created";
+    // Rule: late-create-unknown.
+    return write === blockedBy && performance.now() - sentAtMs <= LATE_MS ? "blocked" : "unknown";
+  }
+
+  /**
+   * Puts the record in the place of the blocker. If that is not there, an earlier send of this statement has done so.
+   * `exists`: another session has the id, so the blocker stays. `unknown`: an earlier send may still arrive, once the
+   * other session is deleted.
+   */
+  #unblock(
+    scope: readonly string[],
+    blockedBy: number,
+    record: NextRecord,
+    call?: Call,
+  ): Promise<"created" | "exists" | "unknown"> {
+    const { pool, sql } = this.#shared;
+    const values = [...scope, blockedBy, ...recordValues(record, newWrite())];
+    return pool.settle(call, async (isRepeat) => {
+      try {
+        await pool.run(sql.unblock, values, call);
+        return "created";
+      } catch (error) {
+        if (takenKey(error) === null) throw error;
+        return isRepeat ? "unknown" : "exists";
+      }
+    });
+  }
+}
+
+function unknown({ sessionId }: NextRecord, done: string): DomainError {
+  return new DomainError("unavailable", `Whether session ${JSON.stringify(sessionId)} was ${done} is unknown`);
+}
+
+type EndColumns = readonly [number, null, null, number | null, string | null, number | null];
+
+/** The place of the last message before a seal, which is written as a negative place, or the last place itself. */
+function lastOf(seq: number | null): number {
+  return seq !== null && seq < 0 ? -seq - 1 : (seq ?? 0);
+}
+
+function recordOf([row]: readonly Row[]): SessionRecord | null {
+  return row === undefined ? null : toRecord(row);
+}
+
+function countOf([row]: readonly Row[]): number {
+  return row?.[0] as number;
+}
+
+/** A tombstone with the same uid, which names nothing and is never swept. */
+function blockerValues(record: NextRecord, write: number): Value[] {
+  const nothing = {
+    segments: [],
+    namedLogs: [],
+    drafts: [],
+    dropped: [],
+    ancestry: [],
+    edits: [],
+    sources: [],
+    undo: null,
+    origin: null,
+  };
+  const { metadata: _metadata, labels: _labels, restoring: _restoring, expireTimeMicros: _expiry, ...rest } = record;
+  const values = recordValues({ ...rest, ...nothing, title: "", deleted: true }, write);
+  values[RECORD_FIELDS.indexOf("sweep_time")] = null;
+  return values;
+}

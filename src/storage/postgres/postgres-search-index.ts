@@ -1,0 +1,107 @@
+import { MessageBody } from "../../domain/message-body.js";
+import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
+import { fromColumn } from "../text-column.js";
+import type { PostgresPool, Row } from "./postgres-pool.js";
+import { quoted } from "./postgres-url.js";
+import { wordsColumn } from "./words-column.js";
+
+/** How much one step reads, so that the event loop stays responsive. */
+const STEP_MESSAGES = 100;
+const STEP_BYTES = 512 * 1024;
+/** How often it looks for messages that a process without `--search` has stored. */
+const LOOK_MS = 60_000;
+
+/**
+ * Gives words to the messages that have none: to those from before the indexes, and to those that processes without
+ * `--search` store. An index of its own finds them.
+ */
+export class PostgresSearchIndex {
+  readonly #pool: PostgresPool;
+  readonly #notices: SearchNotices;
+  readonly #sql: ReturnType<typeof statementsFor>;
+  readonly #timer: NodeJS.Timeout;
+  #builder: SearchBuilder;
+  #isStopped = false;
+
+  constructor(pool: PostgresPool, schema: string, notices: SearchNotices) {
+    this.#pool = pool;
+    this.#notices = notices;
+    this.#sql = statementsFor(schema);
+    this.#builder = this.#build();
+    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+  }
+
+  /** Resolves when every message that is there now has its words, or building has failed or was stopped. */
+  async look(): Promise<void> {
+    const running = this.#builder;
+    await running.finished;
+    if (this.#builder === running && !this.#isStopped) this.#builder = this.#build();
+    await this.#builder.finished;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#builder.stop();
+  }
+
+  #build(): SearchBuilder {
+    let entries = 0;
+    return new SearchBuilder(async (signal) => {
+      const found = await this.#pool.read(this.#sql.some, [STEP_MESSAGES, STEP_BYTES], { signal });
+      const columns = columnsOf(found);
+      if (found.length > 0)
+        await this.#pool.settle({ signal }, () => this.#pool.run(this.#sql.give, columns, { signal }));
+      entries += found.length;
+      return { entries, done: found.length === 0 };
+    }, this.#notices);
+  }
+}
+
+function statementsFor(schema: string) {
+  const s = quoted(schema);
+  return {
+    /** Each with its namespace, and the version of its row. */
+    some: `SELECT f.uid, f.log, f.seq, f.version, f.id, f.body, coalesce(s.namespace, '')
+      FROM (
+        SELECT m.*, m.xmin::text AS version, sum(m.size) OVER (ORDER BY m.uid, m.log, m.seq) AS total,
+          row_number() OVER (ORDER BY m.uid, m.log, m.seq) AS number
+        FROM (
+          SELECT m.*, m.xmin FROM ${s}.messages AS m WHERE m.words IS NULL AND m.id IS NOT NULL
+            ORDER BY m.uid, m.log, m.seq LIMIT $1
+        ) AS m
+      ) AS f LEFT JOIN ${s}.sessions AS s ON s.uid = f.uid
+      WHERE f.total <= $2 OR f.number = 1`,
+    /** A row that an erasure has changed meanwhile keeps what that has set. Others may give words to the same rows. */
+    give: `WITH g AS (
+        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[])
+          AS g(uid, log, seq, version, words)
+      ), k AS MATERIALIZED (
+        SELECT m.uid, m.log, m.seq FROM ${s}.messages AS m
+          JOIN g ON m.uid = g.uid AND m.log = g.log AND m.seq = g.seq
+          WHERE m.words IS NULL AND m.xmin::text = g.version
+          ORDER BY m.uid, m.log, m.seq FOR NO KEY UPDATE OF m SKIP LOCKED
+      )
+      UPDATE ${s}.messages AS m SET words = g.words::tsvector FROM g, k
+        WHERE m.uid = k.uid AND m.log = k.log AND m.seq = k.seq
+          AND g.uid = k.uid AND g.log = k.log AND g.seq = k.seq`,
+  };
+}
+
+function columnsOf(rows: readonly Row[]): (string | number)[][] {
+  const columns: (string | number)[][] = [[], [], [], [], []];
+  for (const row of rows) {
+    const [uid, log, seq, version, id, body, namespace] = row as [
+      string,
+      string,
+      number,
+      string,
+      string,
+      string,
+      string,
+    ];
+    const words = wordsColumn(namespace, { id: fromColumn(id), body: MessageBody.stored(body) });
+    for (const [i, value] of [uid, log, seq, version, words].entries()) columns[i]?.push(value);
+  }
+  return columns;
+}

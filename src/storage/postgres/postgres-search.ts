@@ -1,0 +1,61 @@
+import type { Call } from "../../domain/call.js";
+import { MessageBody } from "../../domain/message-body.js";
+import type { SearchTerm } from "../../domain/search.js";
+import { holdsTerms, searchedText } from "../../domain/search-text.js";
+import { mayLackTerms } from "../history/indexed-words.js";
+import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
+import { readSearchPlace, writeSearchPlace } from "../history/search-place.js";
+import { fromColumn, toColumn } from "../text-column.js";
+import type { Row, Value } from "./postgres-pool.js";
+import { splitLog } from "./rows.js";
+import type { PostgresShared } from "./shared.js";
+import { wordsQuery } from "./words-column.js";
+
+/** Finds the messages of one namespace by the words that their rows hold. */
+export class PostgresSearch {
+  readonly #shared: PostgresShared;
+  /** As a column holds it. */
+  readonly #namespace: string;
+
+  constructor(shared: PostgresShared, namespace: string) {
+    this.#shared = shared;
+    this.#namespace = toColumn(namespace);
+  }
+
+  async find({ terms, owners }: EntrySearch, { limit, after }: SearchedPage, call?: Call): Promise<FoundEntries> {
+    const { pool, sql } = this.#shared;
+    const values: Value[] = [wordsQuery(this.#namespace, terms), ...placeValues(after), limit];
+    const mustRead = mayLackTerms(terms);
+    if (owners !== undefined) values.push(owners.map(toColumn));
+    const rows = await pool.read(findStatement(sql, mustRead, owners !== undefined), values, call);
+    const found = rows.map(toFound);
+    return {
+      entries: found.filter(({ body }) => !mustRead || holds(body, terms)).map(({ body: _body, ...entry }) => entry),
+      next: found.length < limit ? null : (found.at(-1)?.place ?? null),
+    };
+  }
+}
+
+type FoundRow = readonly [string, string, number, number, string, string | null];
+
+function findStatement(sql: PostgresShared["sql"], mustRead: boolean, hasOwners: boolean): string {
+  if (hasOwners) return mustRead ? sql.findReadOwned : sql.findWordsOwned;
+  return mustRead ? sql.findRead : sql.findWords;
+}
+
+function placeValues(after: string | undefined): Value[] {
+  if (after === undefined) return [Number.MAX_SAFE_INTEGER, "", "", 0];
+  const { timestampMicros, log, seq } = readSearchPlace(after);
+  return [timestampMicros, ...splitLog(log), seq];
+}
+
+function toFound(row: Row) {
+  const [uid, rest, seq, timestampMicros, origin, body] = row as FoundRow;
+  const log = fromColumn(uid) + fromColumn(rest);
+  const place = writeSearchPlace({ timestampMicros, log, seq });
+  return { log, seq, originSessionId: fromColumn(origin), place, body };
+}
+
+function holds(body: string | null, terms: readonly SearchTerm[]): boolean {
+  return body !== null && holdsTerms(searchedText(MessageBody.stored(body).parts), terms);
+}

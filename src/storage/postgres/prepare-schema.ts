@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { DomainError } from "../../domain/errors.js";
+import { functionsSql } from "./functions.js";
+import { postgresError } from "./postgres-errors.js";
+import type { PostgresPool } from "./postgres-pool.js";
+import { quoted } from "./postgres-url.js";
+import { SCHEMA_VERSION, SEARCH_INDEXES, schemaSql, searchIndexSql } from "./schema.js";
+
+type SearchIndex = keyof typeof SEARCH_INDEXES;
+
+const SEARCH_NAMES = Object.keys(SEARCH_INDEXES) as SearchIndex[];
+const OLDEST_SERVER = 140_000;
+const INSUFFICIENT_PRIVILEGE = "42501";
+/** Another process makes the same index: it is there already, or was made or dropped meanwhile. */
+const OTHERS_AT_WORK: ReadonlySet<string> = new Set(["42P07", "42704", "23505", "40P01", "XX000"]);
+const WAIT_MS = 500;
+
+export interface PrepareOptions {
+  readonly schema: string;
+  /** Whether a missing schema is made; if not, it is `failed_precondition`. */
+  readonly create: boolean;
+  /** As in PostgresOptions. */
+  readonly search: boolean | "existing";
+}
+
+/**
+ * Makes what is missing; any number of processes may do so at once. Resolves to whether messages can be searched.
+ * `failed_precondition`: the server is too old or has another encoding, a newer version made the tables, or the role may
+ * not make them.
+ */
+export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
+  return pool.withClient(async (client) => {
+    await checkServer(client);
+    if ((await versionOf(client, options.schema)) === undefined) await makeSchema(client, options);
+    const version = await versionOf(client, options.schema);
+    if (version === undefined || version > SCHEMA_VERSION) {
+      throw new DomainError(
+        "failed_precondition",
+        `Schema ${quoted(options.schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
+      );
+    }
+    if (options.search === true) for (const name of SEARCH_NAMES) await ensureIndex(client, options.schema, name);
+    return options.search !== false && (await hasSearch(client, options.schema));
+  });
+}
+
+/** All of the SQL, for roles that may not create a schema: somebody else runs it, and grants the role what it needs. */
+export function schemaScript(schema: string, role: string): string {
+  const s = quoted(schema);
+  const indexes = SEARCH_NAMES.map((name) => `${searchIndexSql(schema, name, false)};`).join("\n");
+  return `BEGIN;
+${schemaSql(schema)}${functionsSql(schema)}
+
+-- Only for --search.
+${indexes}
+
+GRANT USAGE ON SCHEMA ${s} TO ${quoted(role)};
+GRANT SELECT ON ${s}.meta TO ${quoted(role)};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${s}.messages, ${s}.sessions, ${s}.labels, ${s}.todos TO ${quoted(role)};
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${quoted(role)};
+COMMIT;
+`;
+}
+
+async function checkServer(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query({
+    text: "SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding')",
+    rowMode: "array",
+  });
+  const [number, version, encoding] = rows[0] as [number, string, string];
+  if (number < OLDEST_SERVER) {
+    throw new DomainError("failed_precondition", `PostgreSQL ${version} is too old; the store needs 14 or newer`);
+  }
+  if (encoding !== "UTF8") {
+    throw new DomainError("failed_precondition", `The database has the encoding ${encoding}; the store needs UTF8`);
+  }
+}
+
+/** Undefined when the tables are missing. Asked of the catalog, because to_regclass may answer from a stale cache. */
+async function versionOf(client: pg.ClientBase, schema: string): Promise<number | undefined> {
+  if (!(await hasTable(client, schema, "meta"))) return undefined;
+  const { rows } = await client.query({
+    text: `SELECT version FROM ${quoted(schema)}.meta WHERE id = 1`,
+    rowMode: "array",
+  });
+  return rows[0]?.[0] as number | undefined;
+}
+
+async function hasTable(client: pg.ClientBase, schema: string, table: string): Promise<boolean> {
+  const { rows } = await client.query(
+    `SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+      WHERE n.nspname = $1 AND c.relname = $2`,
+    [schema, table],
+  );
+  return rows.length > 0;
+}
+
+/** One transaction, under a lock for which processes that start together wait. */
+async function makeSchema(client: pg.ClientBase, { schema, create, search }: PrepareOptions): Promise<void> {
+  if (!create) {
+    throw new DomainError("failed_precondition", `There is no session-pool in schema ${quoted(schema)}`);
+  }
+  try {
+    await client.query("BEGIN");
+    await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`session-pool ${schema}`]);
+    if (!(await hasTable(client, schema, "meta"))) {
+      const found = await client.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema]);
+      await client.query(schemaSql(schema, { isMade: found.rows.length > 0 }) + functionsSql(schema));
+      const indexes = search === true ? SEARCH_NAMES : [];
+      for (const name of indexes) await client.query(searchIndexSql(schema, name, false));
+    }
+    await client.query("COMMIT");
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error;
+    throw new DomainError(
+      "failed_precondition",
+      `The role may not make schema ${quoted(schema)} (${error.message}); \`session-pool schema\` prints the SQL for a role that may`,
+      { cause: error },
+    );
+  }
+}
+
+async function hasSearch(client: pg.ClientBase, schema: string): Promise<boolean> {
+  for (const name of SEARCH_NAMES) if ((await stateOf(client, schema, name)) !== "valid") return false;
+  return true;
+}
+
+/**
+ * Makes an index while others write. What an earlier attempt has left half made is dropped first, unless somebody is
+ * still making it.
+ */
+async function ensureIndex(client: pg.ClientBase, schema: string, name: SearchIndex): Promise<void> {
+  for (;;) {
+    const state = await stateOf(client, schema, name);
+    if (state === "valid") return;
+    if (state === "building") {
+      await sleep(WAIT_MS);
+      continue;
+    }
+    try {
+      if (state === "invalid") await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${quoted(schema)}.${name}`);
+      await client.query(searchIndexSql(schema, name, true));
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || !OTHERS_AT_WORK.has(error.code ?? "")) throw postgresError(error);
+      await sleep(WAIT_MS);
+    }
+  }
+}
+
+async function stateOf(
+  client: pg.ClientBase,
+  schema: string,
+  name: string,
+): Promise<"missing" | "building" | "invalid" | "valid"> {
+  const { rows } = await client.query({
+    text: `SELECT i.indisvalid AND i.indisready, EXISTS (
+        SELECT 1 FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.index_relid = c.oid
+      )
+      FROM pg_catalog.pg_class AS c
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+        JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid
+      WHERE n.nspname = $1 AND c.relname = $2`,
+    values: [schema, name],
+    rowMode: "array",
+  });
+  const [row] = rows as [boolean, boolean][];
+  if (row === undefined) return "missing";
+  const [isValid, isBuilding] = row;
+  if (isValid) return "valid";
+  return isBuilding ? "building" : "invalid";
+}

@@ -1,0 +1,120 @@
+import { labelTexts } from "../../domain/labels.js";
+import { MessageBody } from "../../domain/message-body.js";
+import type { Entry, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
+import { isWritable, openDrafts, sideLogs, sweepTimeOf } from "../history/record-facts.js";
+import { fromColumn, toColumn } from "../text-column.js";
+import type { Row, Value } from "./postgres-pool.js";
+
+/** The columns of an entry, in the order that `toEntry` expects. */
+export const ENTRY = "m.uid, m.log, m.seq, m.id, m.timestamp, m.role, m.session_id, m.origin, m.body";
+
+export function toEntry(row: Row): Entry {
+  const [uid, log, seq, id, timestampMicros, role, session, origin, body] = row as EntryColumns;
+  const sessionId = fromColumn(session);
+  return {
+    log: fromColumn(uid) + fromColumn(log),
+    seq,
+    id: fromColumn(id),
+    timestampMicros,
+    role: fromColumn(role),
+    body: MessageBody.stored(body),
+    sessionId,
+    originSessionId: origin === null ? sessionId : fromColumn(origin),
+    remaining: 0,
+  };
+}
+
+type EntryColumns = readonly [string, string, number, string, number, string, string, string | null, string];
+
+/** The values of a new entry, in the order of the parameters of `append_one_1` that follow `p_seq`. */
+export function entryValues(entry: Entry, words: string | null): (string | number | null)[] {
+  const { size, body } = bodyValues(entry);
+  const origin = entry.originSessionId === entry.sessionId ? null : toColumn(entry.originSessionId);
+  return [
+    toColumn(entry.id),
+    entry.timestampMicros,
+    size,
+    toColumn(entry.role),
+    toColumn(entry.sessionId),
+    origin,
+    body,
+    words,
+  ];
+}
+
+export function bodyValues({ id, body }: Entry): { readonly size: number; readonly body: string } {
+  const text = body.encode();
+  return { size: Buffer.byteLength(text) + Buffer.byteLength(id), body: text };
+}
+
+/** The columns of a record, in the order that `toRecord` expects. */
+export const RECORD = "s.uid, s.update_time, s.revision, s.forks, s.segments, s.body";
+export const RECORD_COLUMNS = 6;
+
+/** The columns of a record that its writer decides, in the order of `recordValues`. */
+export const RECORD_FIELDS = [
+  "session_id",
+  "parent_id",
+  "update_time",
+  "expire_time",
+  "revision",
+  "deleted",
+  "restoring",
+  "drafts",
+  "open_drafts",
+  "sweep_time",
+  "write",
+  "logs",
+  "labels",
+  "segments",
+  "body",
+] as const;
+
+export function recordValues(record: NextRecord, write: number): Value[] {
+  const { uid: _uid, updateTimeMicros, revision, segments, ...rest } = record;
+  const { forks: _forks, ...body } = rest as typeof rest & { readonly forks?: number };
+  const logs = isWritable(record) ? [record.log, ...sideLogs(record)] : [];
+  return [
+    toColumn(record.sessionId),
+    toColumn(record.parentId),
+    updateTimeMicros,
+    record.expireTimeMicros ?? null,
+    revision,
+    record.deleted,
+    record.restoring === true,
+    record.drafts.length,
+    openDrafts(record).length,
+    sweepTimeOf(record),
+    write,
+    logs.map(toColumn),
+    record.deleted ? [] : labelTexts(record.labels).map(toColumn),
+    JSON.stringify(segments.map(({ log, first, last }) => [...splitLog(log), first, last])),
+    JSON.stringify(body),
+  ];
+}
+
+export function toRecord(row: Row): SessionRecord {
+  const [uid, updateTimeMicros, revision, forks, segments, body] = row as RecordColumns;
+  const rest = JSON.parse(body) as Omit<SessionRecord, "uid" | "updateTimeMicros" | "revision" | "forks" | "segments">;
+  return {
+    ...rest,
+    uid: fromColumn(uid),
+    updateTimeMicros,
+    revision,
+    forks,
+    segments: (JSON.parse(segments) as SegmentColumns[]).map(toSegment),
+  };
+}
+
+type RecordColumns = readonly [string, number, number, number, string, string];
+type SegmentColumns = readonly [string, string, number, number];
+
+function toSegment([uid, log, first, last]: SegmentColumns): Segment {
+  return { log: fromColumn(uid) + fromColumn(log), first, last };
+}
+
+/** The owner of a log, and the rest of its name with the dot, as columns hold them. Together they are the name. */
+export function splitLog(log: string): [uid: string, rest: string] {
+  const dot = log.indexOf(".");
+  return dot < 0 ? [toColumn(log), ""] : [toColumn(log.slice(0, dot)), toColumn(log.slice(dot))];
+}

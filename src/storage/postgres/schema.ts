@@ -1,0 +1,103 @@
+import { quoted } from "./postgres-url.js";
+
+/** The version of the tables. A newer one may add to them, so that older processes go on beside newer ones. */
+export const SCHEMA_VERSION = 1;
+
+/**
+ * Makes everything in a schema that is empty or missing. Every statement names the schema, so `search_path`, which the
+ * clients of a pooler share, does not matter. Texts are compared by bytes, which no upgrade of a collation changes.
+ *
+ * `messages`: the name of a log is `uid` and `log` together. `id` is null in a seal, `origin` when it equals
+ * `session_id`, and `words` in what the index of words still lacks. `size` is the bytes of `body` and `id`. The key by id
+ * begins with the id: with the log in front, a planner without statistics reads whole logs for a page.
+ *
+ * `sessions`: `logs` are those that let entries in, `blocked` is a uid that no record may ever have, and `write` tells
+ * the last write from others. `segments` is a JSON text without U+0000, which PostgreSQL's JSON functions refuse. What no
+ * statement asks about is in `body`, which is TEXT because a JSON type would change it.
+ */
+export function schemaSql(schema: string, { isMade = false }: { readonly isMade?: boolean } = {}): string {
+  const s = quoted(schema);
+  return `${isMade ? "" : `CREATE SCHEMA ${s};\n`}
+CREATE TABLE ${s}.meta (
+  id int PRIMARY KEY CHECK (id = 1),
+  version int NOT NULL
+);
+INSERT INTO ${s}.meta (id, version) VALUES (1, ${SCHEMA_VERSION});
+
+CREATE TABLE ${s}.messages (
+  uid text COLLATE "C" NOT NULL,
+  log text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  id text COLLATE "C",
+  timestamp bigint NOT NULL,
+  write bigint NOT NULL,
+  size int NOT NULL,
+  role text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  origin text COLLATE "C",
+  body text COLLATE "C" NOT NULL,
+  words tsvector,
+  CONSTRAINT messages_by_place PRIMARY KEY (uid, log, seq)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.05);
+CREATE UNIQUE INDEX messages_by_id ON ${s}.messages (id, uid, log);
+
+CREATE TABLE ${s}.sessions (
+  uid text COLLATE "C" NOT NULL,
+  namespace text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  parent_id text COLLATE "C" NOT NULL,
+  update_time bigint NOT NULL,
+  expire_time bigint,
+  revision bigint NOT NULL,
+  forks bigint NOT NULL,
+  deleted boolean NOT NULL,
+  restoring boolean NOT NULL,
+  blocked boolean NOT NULL,
+  drafts int NOT NULL,
+  open_drafts int NOT NULL,
+  sweep_time bigint,
+  write bigint NOT NULL,
+  logs text[] COLLATE "C" NOT NULL,
+  labels text[] COLLATE "C" NOT NULL,
+  segments text COLLATE "C" NOT NULL,
+  body text COLLATE "C" NOT NULL,
+  CONSTRAINT sessions_by_uid PRIMARY KEY (uid)
+) WITH (fillfactor = 80);
+CREATE UNIQUE INDEX sessions_by_id ON ${s}.sessions (namespace, session_id) WHERE NOT deleted;
+CREATE INDEX sessions_by_namespace ON ${s}.sessions (namespace, uid);
+CREATE INDEX sessions_by_time ON ${s}.sessions (namespace, update_time, session_id) WHERE NOT deleted;
+CREATE INDEX sessions_by_parent ON ${s}.sessions (namespace, parent_id, update_time, session_id)
+  WHERE NOT deleted AND parent_id <> '';
+CREATE INDEX sessions_to_expire ON ${s}.sessions (namespace, expire_time)
+  WHERE NOT deleted AND expire_time IS NOT NULL;
+CREATE INDEX sessions_to_sweep ON ${s}.sessions (namespace, sweep_time) WHERE forks = 0 AND sweep_time IS NOT NULL;
+CREATE INDEX sessions_drafting ON ${s}.sessions (namespace, uid) WHERE NOT deleted AND drafts > 0;
+
+CREATE TABLE ${s}.labels (
+  uid text COLLATE "C" NOT NULL,
+  label text COLLATE "C" NOT NULL,
+  namespace text COLLATE "C" NOT NULL,
+  update_time bigint NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  CONSTRAINT labels_by_uid PRIMARY KEY (uid, label)
+);
+CREATE INDEX labels_by_time ON ${s}.labels (namespace, label, update_time, session_id);
+
+CREATE TABLE ${s}.todos (
+  namespace text COLLATE "C" PRIMARY KEY,
+  revision bigint NOT NULL,
+  body text COLLATE "C" NOT NULL
+);
+`;
+}
+
+/** What searching needs besides: the words, their order, and what has none yet. */
+export const SEARCH_INDEXES = {
+  messages_by_words: "USING gin (words) WHERE words IS NOT NULL",
+  messages_by_time: "(timestamp, uid, log, seq) WHERE words IS NOT NULL",
+  messages_without_words: "(uid, log, seq) WHERE words IS NULL AND id IS NOT NULL",
+} as const;
+
+export function searchIndexSql(schema: string, name: keyof typeof SEARCH_INDEXES, concurrently: boolean): string {
+  return `CREATE INDEX ${concurrently ? "CONCURRENTLY " : ""}${name} ON ${quoted(schema)}.messages ${SEARCH_INDEXES[name]}`;
+}

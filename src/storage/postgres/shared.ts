@@ -1,0 +1,26 @@
+import { randomBytes } from "node:crypto";
+import type { Call } from "../../domain/call.js";
+import type { PostgresChanges } from "./postgres-changes.js";
+import type { PostgresPool } from "./postgres-pool.js";
+import type { Statements } from "./statements.js";
+import type { Turns } from "./turns.js";
+
+/** What all stores of one database share. */
+export interface PostgresShared {
+  readonly pool: PostgresPool;
+  readonly sql: Statements;
+  /** Writes of one session wait here for each other, by its uid. */
+  readonly turns: Turns;
+  readonly changes: PostgresChanges;
+  /** Whether notifications arrive. */
+  readonly hears: boolean;
+  /** Whether messages get words, and searches find them. */
+  readonly search: boolean;
+  /** Asks the server whether it refuses writes. */
+  isReadOnly(call?: Call): Promise<boolean>;
+}
+
+/** A number for the column `write` that no other write has, below 2^53 so that it stays exact. */
+export function newWrite(): number {
+  return randomBytes(6).readUIntBE(0, 6) + 1;
+}

@@ -1,0 +1,34 @@
+import type { SearchTerm } from "../../domain/search.js";
+import { indexedWords, wantedWords } from "../history/indexed-words.js";
+import type { Entry } from "../history/log-store.js";
+import { toColumn } from "../text-column.js";
+
+/** A tsvector holds less than 1 MB. This much of it is words, and the rest is what it keeps beside each. */
+const MOST_BYTES = 800_000;
+
+/**
+ * The text of the tsvector of an entry, whose lexemes are the words that `indexedWords` gives. The words are ours, and
+ * not those of a text search configuration, because all stores fold them in the same way. The namespace is as a column
+ * holds it.
+ */
+export function wordsColumn(namespace: string, { id, body }: Pick<Entry, "id" | "body">): string {
+  const lexemes: string[] = [];
+  let bytes = 0;
+  for (const word of indexedWords(namespace, { id, parts: body.parts })) {
+    bytes += Buffer.byteLength(word);
+    if (bytes > MOST_BYTES) break;
+    lexemes.push(lexeme(word));
+  }
+  return lexemes.join(" ");
+}
+
+/** The text of a tsquery that matches what may have all of the terms. */
+export function wordsQuery(namespace: string, terms: readonly SearchTerm[]): string {
+  return wantedWords(namespace, terms)
+    .map(({ word, isPrefix }) => lexeme(word) + (isPrefix ? ":*" : ""))
+    .join(" & ");
+}
+
+function lexeme(word: string): string {
+  return `'${toColumn(word).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+}
