@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { appendFile, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,6 +28,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
   dynamic_shared_memory_type: "mmap",
 };
 
+const INITDB = ["--username", USER, "--encoding=UTF8", "--auth=scram-sha-256", "--no-locale", "--no-sync"];
+/** Texts must not sort by their bytes unless a statement says so, as on most servers. */
+const LOCALE_SINCE_15 = ["--locale-provider=icu", "--icu-locale=en"];
+
 /** A crash of the machine would lose what is stored. Killed processes lose nothing. */
 const FAST: Readonly<Record<string, string>> = { fsync: "off", full_page_writes: "off" };
 
@@ -43,6 +48,8 @@ export interface FolderOptions {
   readonly password?: boolean;
   /** Takes only connections with TLS, with this certificate. */
   readonly tls?: TlsPaths;
+  /** The URL of a server that has just been started with the same programs. The server becomes its hot standby. */
+  readonly standbyOf?: string;
   /** Further settings of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -52,15 +59,24 @@ export async function makeServerFolder(
   programs: string,
   user: ServerUser,
   port: number,
-  { fast = false, password = false, tls, settings = {} }: FolderOptions,
+  { fast = false, password = false, tls, standbyOf, settings = {} }: FolderOptions,
 ): Promise<GuardedFolder> {
   const template = await templateOf(programs, user);
   const folder = await guardedFolder("session-pool-postgres-", PID_FILE);
   await run("cp", ["-R", `${template}/.`, folder.path]);
-  const all = { ...SETTINGS, ...(fast ? FAST : {}), ...(tls ? { ssl: "on" } : {}), port: String(port), ...settings };
+  const all = {
+    ...SETTINGS,
+    ...(fast ? FAST : {}),
+    ...(tls ? { ssl: "on" } : {}),
+    ...(standbyOf === undefined ? {} : { primary_conninfo: standbyOf }),
+    port: String(port),
+    ...settings,
+  };
   const lines = Object.entries(all).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`);
   await appendFile(join(folder.path, "postgresql.conf"), lines.join(""));
   await writeFile(join(folder.path, "pg_hba.conf"), whoMayConnect(password, tls !== undefined));
+  // Servers whose files are from one template are the same database system, so no base backup is needed.
+  if (standbyOf !== undefined) await writeFile(join(folder.path, "standby.signal"), "");
   if (tls) await copyCertificate(tls, folder.path);
   await giveTo(user, folder.path);
   return folder;
@@ -77,7 +93,7 @@ export async function serverUser(): Promise<ServerUser> {
   throw new Error(`PostgreSQL refuses to run as root, and there is no user ${names.join(" or ")}`);
 }
 
-async function giveTo({ uid, gid }: ServerUser, path: string): Promise<void> {
+export async function giveTo({ uid, gid }: ServerUser, path: string): Promise<void> {
   if (uid !== undefined) await run("chown", ["-R", `${uid}:${gid}`, path]);
 }
 
@@ -95,32 +111,35 @@ async function copyCertificate({ certPath, keyPath }: TlsPaths, folder: string):
 
 /** Resolves to a folder with the files of a new server, which is made once for each version. */
 async function templateOf(programs: string, user: ServerUser): Promise<string> {
-  const { stdout } = await run(join(programs, "postgres"), ["--version"]);
-  const [version = ""] = /\d[\d.]+/.exec(stdout) ?? [];
-  const template = join(CACHE, `postgres-template-${version}`);
+  const { stdout: version } = await run(join(programs, "postgres"), ["--version"]);
+  const args = [...INITDB, ...(Number(/\d+/.exec(version)?.[0]) >= 15 ? LOCALE_SINCE_15 : [])];
+  const hash = createHash("sha256")
+    .update(JSON.stringify([programs, version, args, PASSWORD]))
+    .digest("hex");
+  const template = join(CACHE, `postgres-template-${hash.slice(0, 16)}`);
   await mkdir(CACHE, { recursive: true });
   await withLock(`${template}.lock`, async () => {
-    if (!existsSync(template)) await makeTemplate(programs, user, template, Number.parseInt(version, 10));
+    if (!existsSync(template)) await makeTemplate(join(programs, "initdb"), args, user, template);
   });
   return template;
 }
 
-async function makeTemplate(programs: string, user: ServerUser, template: string, major: number): Promise<void> {
+async function makeTemplate(
+  initdb: string,
+  args: readonly string[],
+  user: ServerUser,
+  template: string,
+): Promise<void> {
   // The user of the server may not be able to reach the cache.
   const folder = await mkdtemp(join(tmpdir(), "session-pool-postgres-"));
   try {
-    const passwordFile = join(folder, "password");
+    const [data, passwordFile] = [join(folder, "data"), join(folder, "password")];
     await writeFile(passwordFile, PASSWORD);
     await giveTo(user, folder);
-    // Texts must not sort by their bytes unless a statement says so, as on most servers.
-    const locale = major >= 15 ? ["--locale-provider=icu", "--icu-locale=en"] : [];
-    const args = [
-      ...["--pgdata", join(folder, "data"), "--username", USER, "--pwfile", passwordFile, "--encoding=UTF8"],
-      ...["--auth=scram-sha-256", "--no-locale", "--no-sync", ...locale],
-    ];
-    await run(join(programs, "initdb"), args, { ...user, cwd: folder, env: { LC_ALL: "C" } });
+    const options = { ...user, cwd: folder, env: { LC_ALL: "C" } };
+    await run(initdb, ["--pgdata", data, "--pwfile", passwordFile, ...args], options);
     await rm(`${template}.new`, { recursive: true, force: true });
-    await run("cp", ["-R", join(folder, "data"), `${template}.new`]);
+    await run("cp", ["-R", data, `${template}.new`]);
     await rename(`${template}.new`, template);
   } finally {
     await rm(folder, { recursive: true });
