@@ -38,7 +38,9 @@ function readRun(resultsPath, testExit) {
   const unrunFiles = new Set(
     skipped
       .map(({ file }) => file)
-      .filter((file) => /mongo|interop|browser/.test(file) && !passed.some((test) => test.file === file)),
+      .filter(
+        (file) => /mongo|postgres|pgbouncer|interop|browser/.test(file) && !passed.some((test) => test.file === file),
+      ),
   );
   for (const file of unrunFiles) failures.push(`${file} was skipped`);
   // An error outside of all tests, or a run that began none, fails the run and no test.

@@ -9,7 +9,7 @@ const PROVIDER = "test/mutation/provider.mutation.ts";
 /** Tests that measure sizes and counts of calls on long histories, or make long chains of forks, take seconds each. */
 const SLOW = ["test/unit/storage/history/{record-size,store-calls,fork-chains}.test.ts"];
 
-/** The folders whose files are mutated, and the tests that run for their mutants. */
+/** The folders whose files may be mutated, and the tests that run for their mutants. */
 const TESTS = [
   { under: "src/pool/", include: ["test/unit/pool/**/*.test.ts"] },
   {
@@ -25,8 +25,13 @@ const TESTS = [
     under: "src/storage/sqlite/",
     include: ["test/unit/storage/sqlite/**/*.test.ts", "test/contract/log-store.sqlite.test.ts"],
   },
+  {
+    under: "src/storage/postgres/",
+    include: ["test/unit/storage/postgres/**/*.test.ts", "test/contract/log-store.postgres.test.ts"],
+  },
 ];
 
+/** What a run over everything mutates. Files elsewhere, whose tests wait for a server, are named one by one. */
 export const MUTATED_FOLDERS = ["src/pool", "src/storage/history", "src/storage/memory", "src/storage/sqlite"];
 
 /** Returns the patterns of the tests that run for mutants of a file. */

@@ -6,6 +6,7 @@ const LONG = [
   "test/clients/python",
   "test/contract/storage-provider.mongodb",
   "test/contract/storage-provider.sqlite",
+  "test/contract/storage-provider.postgres",
   "test/browser/console-",
   "test/browser/docs",
   "test/fault/mongo-failures",

@@ -1,10 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { MongoClient } from "mongodb";
 import { MongoBinary } from "mongodb-memory-server-core/lib/util/MongoBinary.js";
+import { firstServer } from "./first-server.js";
 import { type ServerProcess, startServerProcess } from "./mongo-server-process.js";
 import { secantusBinary } from "./secantusdb.js";
 
@@ -26,20 +24,8 @@ export interface MongoServer {
  * one that mongodb-memory-server has downloaded, else SecantusDB in its own Python environment. When there is none,
  * prints one line that says why and resolves to null; in CI it throws.
  */
-export async function startMongoServer(): Promise<MongoServer | null> {
-  const reasons: string[] = [];
-  for (const start of [givenServer, mongodOfPath, mongodOfMemoryServer, secantusDb]) {
-    try {
-      const server = await start();
-      if (server) return server;
-    } catch (error) {
-      reasons.push(`${start.name}: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
-    }
-  }
-  const text = `MongoDB tests skipped: no server that speaks its protocol (${reasons.join("; ")})`;
-  if (process.env.CI) throw new Error(text);
-  if (isFirstOfRun()) console.warn(text);
-  return null;
+export function startMongoServer(): Promise<MongoServer | null> {
+  return firstServer("MongoDB", [givenServer, mongodOfPath, mongodOfMemoryServer, secantusDb]);
 }
 
 /** The server's URL with the name of a database that nobody else uses. */
@@ -96,15 +82,5 @@ async function initiateReplicaSet(port: number): Promise<void> {
     await client.db("admin").command({ replSetInitiate: { _id: "rs0", members } });
   } finally {
     await client.close();
-  }
-}
-
-/** Test files run in separate processes. The first one leaves a mark for the others. */
-function isFirstOfRun(): boolean {
-  try {
-    writeFileSync(join(tmpdir(), `session-pool-mongo-skipped-${process.ppid}`), "", { flag: "wx" });
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,0 +1,61 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp } from "node:fs/promises";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/**
+ * Reads until the tests close its input, which the system does for a process that was killed. Then it ends the server
+ * whose pid file is in the folder, with all of its processes, even if they are stopped, and deletes the folder.
+ */
+const GUARD = `
+cat >/dev/null
+pid=$(head -n 1 "$1/$2" 2>/dev/null)
+if [ -n "$pid" ]; then
+  pkill -CONT -P "$pid"
+  kill -CONT "$pid"
+  kill -QUIT "$pid"
+  for try in $(seq 200); do
+    kill -0 "$pid" 2>/dev/null || break
+    if [ "$try" -eq 100 ]; then
+      pkill -KILL -P "$pid"
+      kill -KILL "$pid"
+    fi
+    sleep 0.1
+  done
+fi
+for try in $(seq 100); do
+  rm -rf "$1" && break
+  sleep 0.1
+done`;
+
+export interface GuardedFolder {
+  readonly path: string;
+  /** Ends the server that has its pid file in the folder, and deletes the folder. */
+  remove(): Promise<void>;
+}
+
+/**
+ * Makes a folder for the files of one server. A process of its own watches over it: the server and the folder are gone
+ * soon after the tests, however those end. The first line of the server's pid file is its process id.
+ */
+export async function guardedFolder(prefix: string, pidFile: string): Promise<GuardedFolder> {
+  const path = await mkdtemp(join(tmpdir(), prefix));
+  // In a session of its own, it survives the Ctrl-C that ends the tests.
+  const guard = spawn("sh", ["-c", GUARD, "sh", path, pidFile], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
+  const ended = once(guard, "exit");
+  guard.unref();
+  (guard.stdin as Socket).unref();
+  return {
+    path,
+    async remove() {
+      guard.ref();
+      guard.stdin.end();
+      await ended;
+    },
+  };
+}
