@@ -117,7 +117,7 @@ function recordStatements(s: string) {
       RETURNING s.forks`,
     replace: replacement(s, "s.revision = $3 AND NOT s.blocked"),
     /** The revision is the next one, whatever the record says. */
-    publish: replacement(s, "s.restoring AND $3::bigint IS NULL", "s.revision + 1"),
+    publish: replacement(s, "s.restoring", "CASE WHEN $3::bigint IS NULL THEN s.revision + 1 ELSE $8 END"),
     deleteRecord: `DELETE FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND s.deleted AND NOT s.blocked
       RETURNING s.uid`,
   };
