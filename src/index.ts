@@ -3,6 +3,10 @@ import type {
   MongoStorageProvider as MongoProvider,
   MongoProviderOptions,
 } from "./storage/mongodb/mongo-storage-provider.js";
+import type {
+  PostgresStorageProvider as PostgresProvider,
+  PostgresProviderOptions,
+} from "./storage/postgres/postgres-storage-provider.js";
 import type { SqliteStorageProvider as SqliteProvider } from "./storage/sqlite/sqlite-storage-provider.js";
 
 export { type Call, checkCall } from "./domain/call.js";
@@ -52,6 +56,20 @@ export const SqliteStorageProvider = {
   async open(path: string, options?: HistoryOptions): Promise<SqliteProvider> {
     const { SqliteStorageProvider } = await import("./storage/sqlite/sqlite-storage-provider.js");
     return await SqliteStorageProvider.open(path, options);
+  },
+};
+
+export type PostgresStorageProvider = PostgresProvider;
+
+/** A provider with its own pool of connections to PostgreSQL. The driver is loaded only by `open`. */
+export const PostgresStorageProvider = {
+  /**
+   * Connects, and makes the schema and its tables if they are missing. `invalid_argument`: the URL cannot be read;
+   * `unavailable`: no server answers, or it takes no writes; `failed_precondition`: the database cannot be used as it is.
+   */
+  async open(url: string, options?: PostgresProviderOptions): Promise<PostgresProvider> {
+    const { PostgresStorageProvider } = await import("./storage/postgres/postgres-storage-provider.js");
+    return await PostgresStorageProvider.open(url, options);
   },
 };
 

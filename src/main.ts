@@ -21,6 +21,7 @@ const commands = {
   health: () => import("./commands/health.js"),
   import: () => import("./commands/transfer/import-sessions.js"),
   indexes: () => import("./commands/indexes.js"),
+  schema: () => import("./commands/schema.js"),
   keys: () => import("./commands/keys.js"),
   mcp: () => import("./commands/mcp/mcp.js"),
   serve: () => import("./commands/serve.js"),
@@ -107,6 +108,13 @@ program
   .command("indexes")
   .description("print the indexes that a MongoDB database needs, as lines for mongosh")
   .action(async () => (await commands.indexes()).printIndexes());
+
+program
+  .command("schema")
+  .description("print the SQL that makes the schema of a PostgreSQL database, for a role that may")
+  .option("--schema <name>", "name of the schema", "session_pool")
+  .requiredOption("--role <name>", "role as which session-pool will connect; it gets the rights that it needs")
+  .action(async (flags) => (await commands.schema()).printSchema(flags));
 
 addNamespaceOption(addStorageOption(program.command("mcp")))
   .description(

@@ -76,6 +76,11 @@ export class Pools {
     return this.#storage.figures(call);
   }
 
+  /** What the store's settings endanger, as of the last ping, a sentence each. */
+  risks(): readonly string[] {
+    return this.#storage.risks();
+  }
+
   /** Resolves when the store answers; rejects with `unavailable`. */
   async ping(): Promise<void> {
     const use = this.use("default");

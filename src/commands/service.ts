@@ -68,6 +68,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       pages: config.search && config.console ? withSearch(pages) : pages,
       usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
+      risks: () => pools.risks(),
     });
     let sweptAtMs: number | undefined;
     const sweep = async (call: Call) => {

@@ -9,7 +9,9 @@ const DEFAULT_STORAGE = "sqlite:./data/session-pool.db";
 export function addStorageOption(command: Command): Command {
   return command
     .addOption(
-      flag("--storage <url>", "sqlite:<path>, memory: or mongodb://...").default(DEFAULT_STORAGE).argParser(parseText),
+      flag("--storage <url>", "sqlite:<path>, memory:, postgres://... or mongodb://...")
+        .default(DEFAULT_STORAGE)
+        .argParser(parseText),
     )
     .addOption(
       flag("--storage-file <file>", "file that holds the storage URL, for URLs with a password").argParser(parseText),

@@ -30,6 +30,8 @@ export interface ServerOptions {
   readonly pages: readonly (StaticAnswer & { readonly path: string })[];
   /** Resolves when the store answers. */
   readonly pingStorage: () => Promise<void>;
+  /** What the store's settings endanger, for the answer of \`/readyz\`; nothing when absent. */
+  readonly risks?: (() => readonly string[]) | undefined;
   readonly metrics: Metrics;
   /** Resolves to the content of `/metrics`. */
   readonly metricsText: () => Promise<string>;
@@ -174,7 +176,10 @@ function makeStaticRoutes(options: ServerOptions, pipeline: CallPipeline, readin
   routes.add("/readyz", async () => {
     const problem = await readiness.problem();
     return problem === undefined
-      ? { contentType: PLAIN, text: "ok\n" }
+      ? {
+          contentType: PLAIN,
+          text: ["ok", ...(options.risks?.() ?? []).map((risk) => `warning: ${risk}`), ""].join("\n"),
+        }
       : { status: 503, contentType: PLAIN, text: `${problem}\n` };
   });
   if (config.metricsAddress === undefined) routes.addForKeys("/metrics", pipeline, () => metricsAnswer(options));

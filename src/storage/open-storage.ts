@@ -12,8 +12,8 @@ export interface DatabaseOptions {
   readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
   /**
-   * Whether messages can be searched: `true` gives a SQLite file or a MongoDB database an index of words, which stays;
-   * `existing` searches if there is one already, and makes none.
+   * Whether messages can be searched: `true` gives a SQLite file, or a database in PostgreSQL or MongoDB, an index of
+   * words, which stays; `existing` searches if there is one already, and makes none.
    */
   readonly search?: boolean | "existing" | undefined;
   /** Receives what the operator should know. */
@@ -41,13 +41,15 @@ export interface Storage {
   listNamespaces(): Promise<readonly string[]>;
   /** Figures about the whole store; null where it has none. */
   figures(call?: Call): Promise<StoreFigures | null>;
+  /** What the database's settings endanger, as of the last ping, a sentence each. */
+  risks(): readonly string[];
   /** Closes the providers and then the database, both by the call's deadline, or within 5 s without one. */
   close(call?: Call): Promise<void>;
 }
 
 /**
- * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:` or `mongodb://…`. Drivers are loaded
- * only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its
+ * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:`, `postgres://…` or `mongodb://…`. Drivers
+ * are loaded only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its
  * present state; `unavailable`: it does not answer.
  */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<LogDatabase> {
@@ -60,9 +62,12 @@ export async function openDatabase(url: string, options: DatabaseOptions = {}): 
     case "mongodb":
     case "mongodb+srv":
       return openMongo(url, options);
+    case "postgres":
+    case "postgresql":
+      return openPostgres(url, options);
     default:
       throw invalidArgument(
-        "The storage URL must begin with sqlite:, memory:, mongodb:// or mongodb+srv://, such as sqlite:./data/session-pool.db",
+        "The storage URL must begin with sqlite:, memory:, postgres://, postgresql://, mongodb:// or mongodb+srv://, such as sqlite:./data/session-pool.db",
       );
   }
 }
@@ -128,6 +133,10 @@ class DatabaseStorage implements Storage {
     return (await this.#database.figures?.(call)) ?? null;
   }
 
+  risks(): readonly string[] {
+    return this.#database.risks ?? [];
+  }
+
   async close(call?: Call): Promise<void> {
     const limited = closeLimit(call);
     const closing = [...this.#providers.values()].map((provider) => provider.close(limited));
@@ -160,4 +169,9 @@ async function openSqlite(rest: string, { create = true, ...options }: DatabaseO
 async function openMongo(url: string, options: DatabaseOptions): Promise<LogDatabase> {
   const { MongoLogDatabase } = await import("./mongodb/mongo-log-database.js");
   return MongoLogDatabase.connect(url, { ...options.mongo, search: options.search });
+}
+
+async function openPostgres(url: string, { mongo: _mongo, ...options }: DatabaseOptions): Promise<LogDatabase> {
+  const { PostgresLogDatabase } = await import("./postgres/postgres-log-database.js");
+  return PostgresLogDatabase.connect(url, options);
 }

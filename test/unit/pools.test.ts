@@ -20,6 +20,7 @@ beforeEach(async () => {
   storage = {
     name: opened.name,
     provider: (namespace) => opened.provider(namespace),
+    risks: () => [],
     figures: (call) => opened.figures(call),
     listNamespaces: () => opened.listNamespaces(),
     release: async (namespace) => {

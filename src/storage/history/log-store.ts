@@ -358,6 +358,11 @@ export interface LogDatabase {
    */
   figures?(call?: Call): Promise<StoreFigures>;
   /**
+   * What the database's settings endanger, as of the last ping: a sentence for each of those by which something that
+   * was acknowledged can be lost. Absent where no setting can do that.
+   */
+  readonly risks?: readonly string[];
+  /**
    * Waits for running writes until the call's deadline at most, and closes. A write that could not even begin by then
    * is rejected with `unavailable`.
    */

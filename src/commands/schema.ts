@@ -1,0 +1,7 @@
+import { schemaScript } from "../storage/postgres/prepare-schema.js";
+import { print } from "./print.js";
+
+/** Prints the SQL that makes everything in a PostgreSQL database, and gives a role its rights. Changes nothing. */
+export function printSchema({ schema, role }: { readonly schema: string; readonly role: string }): void {
+  print(schemaScript(schema, role));
+}
