@@ -119,8 +119,9 @@ export class PostgresRecords {
         try {
           if (recordOf(await pool.run(sql.publish, values, call)) !== null) return "published";
         } catch (error) {
-          if (takenKey(error) !== null) return "exists";
-          throw error;
+          if (takenKey(error) === null) throw error;
+          // An earlier send may still arrive, once the other session is deleted.
+          return isRepeat ? "unknown" : "exists";
         }
         const [stored] = await pool.run(sql.writeOf, scope, call);
         if (stored && !toRecord(stored.slice(1)).deleted) return "published";
