@@ -14,6 +14,7 @@ import {
   wasCanceled,
   wasRefused,
 } from "./postgres-errors.js";
+import { withinLimit } from "./time-limit.js";
 
 export type Value = string | number | boolean | null | readonly (string | number | null)[];
 export type Row = readonly (string | number | boolean | null)[];
@@ -123,15 +124,9 @@ export class PostgresPool {
   /** Runs a statement once. Rejects with DomainError only. */
   async run(text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
     checkCall(call);
-    const limitMs = Date.now() + this.#options.timeoutMs;
-    const endsAtDeadline = call?.deadlineMs !== undefined && call.deadlineMs <= limitMs;
-    const limited = endsAtDeadline ? call : { deadlineMs: limitMs, signal: call?.signal };
-    try {
-      return await this.#runOn(await this.#connect(limited), text, values, limited);
-    } catch (error) {
-      const isLate = error instanceof DomainError && error.code === "deadline_exceeded" && !endsAtDeadline;
-      throw isLate ? new DomainError("unavailable", "PostgreSQL does not answer") : error;
-    }
+    return withinLimit(call, this.#options.timeoutMs, async (limited) =>
+      this.#runOn(await this.#connect(limited), text, values, limited),
+    );
   }
 
   /** Runs work on one connection, which nobody else uses meanwhile: for migrations, whose statements belong together. */
