@@ -49,8 +49,8 @@ export interface Storage {
 
 /**
  * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:`, `postgres://…` or `mongodb://…`. Drivers
- * are loaded only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its
- * present state; `unavailable`: it does not answer.
+ * are loaded only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used
+ * in its present state; `unavailable`: it does not answer.
  */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<LogDatabase> {
   const [, scheme, rest] = /^([a-z+]+):(.*)$/s.exec(url) ?? [];

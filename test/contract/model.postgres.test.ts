@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe } from "vitest";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
-import { emptyPostgres, openPostgresDatabases, withClock } from "../support/postgres-database.js";
+import { emptyPostgres, openPostgresDatabase, withClock } from "../support/postgres-database.js";
 import { startPostgresServer } from "../support/postgres-server.js";
 import { describeModel } from "./model/describe-model.js";
 
@@ -24,9 +24,8 @@ async function openNamespace(clock: () => number): Promise<LogDatabase> {
 
 describe.skipIf(!server)("with a server", () => {
   beforeAll(async () => {
-    [database] = (await withClock(server, await openPostgresDatabases(server, 1), () => now())) as [
-      PostgresLogDatabase,
-    ];
+    const [timed] = await withClock(server, [await openPostgresDatabase(server)], () => now());
+    database = timed as PostgresLogDatabase;
   });
   afterAll(async () => {
     await database.close();

@@ -8,9 +8,9 @@ import { query, startPostgresServer } from "../support/postgres-server.js";
 import type { StorageProviderHarness } from "./storage-provider/subject.js";
 
 /**
- * Describes a contract on a PostgreSQL server of its own, or skips it when there is none. Each case has its own namespace
- * in one schema, which isolates it as well as a schema would. Every second provider of a case uses a second pool, as
- * another process would.
+ * Describes a contract on a PostgreSQL server of its own, or skips it when there is none. Each case has its own
+ * namespace in one schema, which isolates it as well as a schema would. Every second provider of a case uses a second
+ * pool, as another process would.
  */
 export async function describeOnPostgres(
   name: string,
