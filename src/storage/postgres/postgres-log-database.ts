@@ -3,7 +3,7 @@ import { DomainError } from "../../domain/errors.js";
 import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
 import { fromColumn } from "../text-column.js";
 import { DURABILITY, risksOf } from "./durability.js";
-import { type Notify, PostgresChanges } from "./postgres-changes.js";
+import { PostgresChanges } from "./postgres-changes.js";
 import { postgresError } from "./postgres-errors.js";
 import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
@@ -29,9 +29,9 @@ export interface PostgresOptions {
    */
   readonly timeoutMs?: number | undefined;
   /** Called on connecting with what the server lacks. */
-  readonly onNotice?: Notify | undefined;
+  readonly onNotice?: ((text: string) => void) | undefined;
   /** Called for failures in the background, and on connecting for settings that endanger what is acknowledged. */
-  readonly onAnomaly?: Notify | undefined;
+  readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
