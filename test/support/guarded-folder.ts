@@ -10,27 +10,30 @@ const run = promisify(execFile);
 
 /**
  * Reads until the tests close its input, which the system does for a process that was killed. Then it ends the server
- * whose pid file is in the folder, with all of its processes, even if they are stopped, and deletes the folder.
+ * whose pid file is in the folder, with all of its processes, even if they are stopped, and deletes the folder. The
+ * server's command line names the folder, so a process that has got the id of one that died is left alone.
  */
 const GUARD = `
 cat >/dev/null
-pid=$(head -n 1 "$1/$2" 2>/dev/null)
-if [ -n "$pid" ]; then
+folder=$1
+pid=$(head -n 1 "$folder/$2" 2>/dev/null)
+runs() { [ -n "$pid" ] && ps -ww -o args= -p "$pid" | grep -qF -- "$folder"; }
+if runs; then
   pkill -CONT -P "$pid"
   kill -CONT "$pid"
   kill -QUIT "$pid"
-  for try in $(seq 200); do
-    kill -0 "$pid" 2>/dev/null || break
-    if [ "$try" -eq 100 ]; then
-      pkill -KILL -P "$pid"
-      kill -KILL "$pid"
-    fi
-    sleep 0.1
-  done
 fi
+for try in $(seq 200); do
+  runs || break
+  if [ "$try" -eq 100 ]; then
+    pkill -KILL -P "$pid"
+    kill -KILL "$pid"
+  fi
+  sleep 0.1
+done
 for try in $(seq 100); do
-  umount "$1" 2>/dev/null
-  rm -rf "$1" && break
+  umount "$folder" 2>/dev/null
+  rm -rf "$folder" && break
   sleep 0.1
 done`;
 
@@ -42,8 +45,8 @@ export interface GuardedFolder {
 
 /**
  * Makes a folder for the files of one server. A process of its own watches over it: the server and the folder are gone
- * soon after the tests, however those end. The first line of the server's pid file is its process id. With
- * `diskMegabytes` the folder is a disk of its own of this size, which only root can make.
+ * soon after the tests, however those end. The first line of the server's pid file is its process id, and its command
+ * line names the folder. With `diskMegabytes` the folder is a disk of its own of this size, which only root can make.
  */
 export async function guardedFolder(prefix: string, pidFile: string, diskMegabytes?: number): Promise<GuardedFolder> {
   const path = await mkdtemp(join(tmpdir(), prefix));
