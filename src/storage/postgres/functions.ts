@@ -1,8 +1,8 @@
 import { quoted } from "./postgres-url.js";
 
 /**
- * The functions of the database. Each statement of a function that is VOLATILE sees what is committed when it begins, so
- * an append that has waited for the record's row knows the true end of the log; one statement with the same steps
+ * The functions of the database. Each statement of a function that is VOLATILE sees what is committed when it begins,
+ * so an append that has waited for the record's row knows the true end of the log; one statement with the same steps
  * would still see the end from before. A function that is STABLE sees one moment. None has an EXCEPTION clause, which
  * would cost each append a second transaction id. A changed function gets a new number, because older processes go on
  * calling the older one.
@@ -110,10 +110,10 @@ END $f$;`;
 }
 
 /**
- * The end of a session with the open log `p_uid` and `p_log`. The first row (kind 0) is the end of that log: `seq` as in
- * FIND_END, with the id and the time of the last message. Then come messages (kind 1), the newest first, of that log and
- * of the segments, each of which is a JSON array of uid, log, first and last. They end at a gap. A row of kind 2 says
- * that `p_bytes` ended them.
+ * The end of a session with the open log `p_uid` and `p_log`. The first row (kind 0) is the end of that log: `seq` as
+ * in FIND_END, with the id and the time of the last message. Then come messages (kind 1), the newest first, of that log
+ * and of the segments, each of which is a JSON array of uid, log, first and last. They end at a gap. A row of kind 2
+ * says that `p_bytes` ended them.
  */
 function newestSql(s: string): string {
   return `

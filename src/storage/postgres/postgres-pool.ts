@@ -134,7 +134,9 @@ export class PostgresPool {
     }
   }
 
-  /** Runs work on one connection, which nobody else uses meanwhile: for migrations, whose statements belong together. */
+  /**
+   * Runs work on one connection, which nobody else uses meanwhile: for migrations, whose statements belong together.
+   */
   async withClient<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#connect(undefined);
     try {

@@ -5,8 +5,8 @@ export type Statements = ReturnType<typeof statementsFor>;
 
 /**
  * Every statement, with the schema of the tables. Each is a transaction of its own at READ COMMITTED. A write of a
- * session locks the row of its record first, then rows of labels, then rows of messages in the order of their key, so no
- * two writes wait for each other.
+ * session locks the row of its record first, then rows of labels, then rows of messages in the order of their key, so
+ * no two writes wait for each other.
  */
 export function statementsFor(schema: string) {
   const s = quoted(schema);
