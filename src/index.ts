@@ -65,7 +65,8 @@ export type PostgresStorageProvider = PostgresProvider;
 export const PostgresStorageProvider = {
   /**
    * Connects, and makes the schema and its tables if they are missing. `invalid_argument`: the URL cannot be read;
-   * `unavailable`: no server answers, or it takes no writes; `failed_precondition`: the database cannot be used as it is.
+   * `unavailable`: no server answers, or it takes no writes; `failed_precondition`: the database cannot be used as it
+   * is.
    */
   async open(url: string, options?: PostgresProviderOptions): Promise<PostgresProvider> {
     const { PostgresStorageProvider } = await import("./storage/postgres/postgres-storage-provider.js");

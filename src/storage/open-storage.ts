@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Call, closeLimit } from "../domain/call.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
+import type { Limits } from "../domain/limits.js";
 import { type HistoryOptions, LogHistoryProvider, type SeenDrafts } from "./history/log-history-provider.js";
 import type { LogDatabase, StoreFigures } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
@@ -11,6 +12,8 @@ export interface DatabaseOptions {
   /** Whether a missing database is made; true when absent. If false, a missing database is `failed_precondition`. */
   readonly create?: boolean | undefined;
   readonly mongo?: MongoOptions | undefined;
+  /** The limits on what is stored. PostgreSQL refuses those above the limits of its indexes: `invalid_argument`. */
+  readonly limits?: Partial<Limits> | undefined;
   /**
    * Whether messages can be searched: `true` gives a SQLite file, or a database in PostgreSQL or MongoDB, an index of
    * words, which stays; `existing` searches if there is one already, and makes none.
@@ -49,8 +52,8 @@ export interface Storage {
 
 /**
  * Opens the database of a URL: `sqlite:<path>`, `sqlite::memory:`, `memory:`, `postgres://…` or `mongodb://…`. Drivers
- * are loaded only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used in its
- * present state; `unavailable`: it does not answer.
+ * are loaded only when needed. `invalid_argument`: unknown scheme; `failed_precondition`: the database cannot be used
+ * in its present state; `unavailable`: it does not answer.
  */
 export async function openDatabase(url: string, options: DatabaseOptions = {}): Promise<LogDatabase> {
   const [, scheme, rest] = /^([a-z+]+):(.*)$/s.exec(url) ?? [];
@@ -81,8 +84,8 @@ export async function openStorage(url: string, options: StorageOptions = {}): Pr
   const onAnomaly = (text: string, err?: unknown) => logger?.warn({ err }, text);
   const onNotice = (text: string) => logger?.info?.({}, text);
   const mongoOptions = { onNotice, onAnomaly, ...mongo };
-  const { search } = history;
-  const database = await openDatabase(url, { mongo: mongoOptions, create, search, onNotice, onAnomaly });
+  const { search, limits } = history;
+  const database = await openDatabase(url, { mongo: mongoOptions, create, search, limits, onNotice, onAnomaly });
   return new DatabaseStorage(database, { onAnomaly, ...history });
 }
 

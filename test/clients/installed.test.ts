@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,6 +12,7 @@ import { build } from "esbuild";
 import { afterAll, expect, it, onTestFinished } from "vitest";
 import * as source from "../../clients/typescript/src/gen.js";
 import { Child } from "../support/child.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { bytesOnDisk, installInto, packagesIn, packInto } from "./packing.js";
 
@@ -117,6 +118,43 @@ await describeWith(
       onTestFinished(() => agent.close());
       const { content } = await agent.callTool({ name: "list_sessions", arguments: {} });
       expect(JSON.stringify(content)).toContain("trip");
+    });
+
+    it("keeps sessions in PostgreSQL, as a server and as a library", async (context) => {
+      const postgres = await startPostgresServer({ fast: true });
+      if (!postgres) return context.skip("There is no PostgreSQL server");
+      onTestFinished(() => postgres.stop());
+      const storage = freshSchemaUrl(postgres);
+      const main = join(project, "node_modules/session-pool/dist/main.js");
+      const { child, httpUrl } = await Child.serveOn({ main }, "--storage", storage);
+      onTestFinished(async () => {
+        child.kill("SIGTERM");
+        await child.ended();
+      });
+      await fetch(`${httpUrl}/session`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ sessionId: "trip" }),
+      });
+      const program = `import { PostgresStorageProvider, RootPool } from "session-pool";
+        const pool = new RootPool({ storage: await PostgresStorageProvider.open(process.argv[2]) });
+        console.log((await pool.sessions.getSession("trip")).revision);
+        await pool.close();`;
+      writeFileSync(join(project, "use.mjs"), program);
+      expect(await run(process.execPath, ["use.mjs", storage], { cwd: project })).toBe("1\n");
+    });
+
+    it("has types that compile without those of the drivers", async () => {
+      for (const name of ["@types/node", "undici-types"]) {
+        mkdirSync(join(project, "node_modules", name, ".."), { recursive: true });
+        symlinkSync(join(ROOT, "node_modules", name), join(project, "node_modules", name));
+      }
+      const program = `import { type PostgresStorageProvider, RootPool } from "session-pool";
+        export const rootPool = (storage: PostgresStorageProvider): RootPool => new RootPool({ storage });
+        export const risks = ({ database }: PostgresStorageProvider): readonly string[] => database.risks;`;
+      writeFileSync(join(project, "use.ts"), program);
+      const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2023", "--types", "node"];
+      await run(join(ROOT, "node_modules/.bin/tsc"), [...options, "use.ts"], { cwd: project });
     });
 
     it("says what to install when calls shall be traced", async () => {

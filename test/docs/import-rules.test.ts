@@ -19,6 +19,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/storage/memory/*": ["../sqlite/rows.js", "../mongodb/log-end.js", "../storage-manager.js", "libsql", "mongodb"],
   "src/storage/sqlite/*": ["../memory/log-table.js", "../mongodb/log-end.js", "../../pool/turn-lock.js", "mongodb"],
   "src/storage/mongodb/*": ["../memory/log-table.js", "../sqlite/rows.js", "../../config/config.js", "libsql"],
+  "src/storage/postgres/*": ["../sqlite/rows.js", "../private-file.js", "../../config/config.js", "libsql", "mongodb"],
   "src/pool/*": ["../storage/history/heads.js", "../storage/open-storage.js", "../api/convert.js", "mongodb"],
   "src/api/*": ["../storage/storage-provider.js", "../server/server.js", "../config/config.js", "@grpc/grpc-js"],
   "src/codec/*": [

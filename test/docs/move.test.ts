@@ -3,14 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, expect, it } from "vitest";
 import { Child, run, type Served } from "../support/child.js";
-import { freshDatabaseUrl, type MongoServer, startMongoServer } from "../support/mongo-server.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { PageCommands } from "../support/page-commands.js";
 import { poll } from "../support/poll.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 import { callRest, storeAnswers } from "../support/store-answers.js";
 import { describeWith, NotHere } from "../support/toolchain.js";
 
 /** What the page writes where a test has its own database. */
-const EXAMPLE_URL = "mongodb://user:password@db1,db2,db3/session_pool?replicaSet=rs0";
+const EXAMPLE_URL = "postgres://app:password@db1/session_pool";
 
 /** Sessions that were last changed in 2025. A file gives them their times. */
 const OLD_SESSIONS = [
@@ -48,14 +49,34 @@ function message(id: string, second: number): object {
   return { message: { id, role: "user", timestampMicros, parts: [{ id: "p", type: "text", text: `Text of ${id}` }] } };
 }
 
-async function findServer(): Promise<MongoServer> {
-  if (process.platform !== "linux") throw new NotHere("the page's commands need GNU's sed, date and xargs");
-  const server = await startMongoServer();
-  if (server === null) throw new NotHere("no server that speaks MongoDB's protocol");
-  return server;
+/** A server with a place of its own for each test. */
+interface Target {
+  freshUrl(): string;
+  stop(): Promise<void>;
 }
 
-await describeWith("the page on moving to another store", findServer, (mongo) => {
+async function findPostgres(): Promise<Target> {
+  const server = await startPostgresServer({ fast: true });
+  if (server === null) throw new NotHere("no PostgreSQL");
+  return { freshUrl: () => freshSchemaUrl(server), stop: () => server.stop() };
+}
+
+async function findMongo(): Promise<Target> {
+  const server = await startMongoServer();
+  if (server === null) throw new NotHere("no server that speaks MongoDB's protocol");
+  return { freshUrl: () => freshDatabaseUrl(server), stop: () => server.stop() };
+}
+
+const NAME = "the page on moving to another store";
+await describeWith(`${NAME}, to PostgreSQL`, () => onLinux(findPostgres), describeMove);
+await describeWith(`${NAME}, to MongoDB`, () => onLinux(findMongo), describeMove);
+
+async function onLinux(find: () => Promise<Target>): Promise<Target> {
+  if (process.platform !== "linux") throw new NotHere("the page's commands need GNU's sed, date and xargs");
+  return find();
+}
+
+function describeMove(target: Target): void {
   let folder: string;
   let page: PageCommands;
   let key: string;
@@ -65,7 +86,7 @@ await describeWith("the page on moving to another store", findServer, (mongo) =>
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "session-pool-move-"));
-    page = await PageCommands.in(folder, "docs/operations/move.md", [[EXAMPLE_URL, freshDatabaseUrl(mongo)]]);
+    page = await PageCommands.in(folder, "docs/operations/move.md", [[EXAMPLE_URL, target.freshUrl()]]);
     await page.run("1. Name the new store");
     const storage = `sqlite:${folder}/data/session-pool.db`;
     const file = join(folder, "old-sessions.jsonl");
@@ -82,7 +103,7 @@ await describeWith("the page on moving to another store", findServer, (mongo) =>
     await rm(folder, { recursive: true });
   });
 
-  afterAll(() => mongo.stop());
+  afterAll(() => target.stop());
 
   async function stopOld(): Promise<void> {
     old.child.kill("SIGTERM");
@@ -161,4 +182,4 @@ await describeWith("the page on moving to another store", findServer, (mongo) =>
     };
     return messages.map(({ info }) => info.id);
   }
-});
+}

@@ -8,6 +8,8 @@ import { addServeOptions } from "../../src/config/config.js";
 const ROOT = join(import.meta.dirname, "../..");
 const read = (name: string) => readFileSync(join(ROOT, name), "utf8");
 
+const COMPOSE_FILES = ["compose.yaml", "compose.postgres.yaml"];
+
 describe("the package for operators", () => {
   it("has a SECURITY.md that says how to report a vulnerability, what is promised and what is not", () => {
     const headings = [...read("SECURITY.md").matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
@@ -33,7 +35,7 @@ describe("the package for operators", () => {
 
   it("sets only variables that the server knows, in the image and in compose", () => {
     const known = new Set(addServeOptions(new Command()).options.map(({ envVar }) => envVar));
-    for (const file of ["Dockerfile", "compose.yaml"]) {
+    for (const file of ["Dockerfile", ...COMPOSE_FILES]) {
       const named = [...read(file).matchAll(/\bSESSION_POOL_\w+/g)].map(([name]) => name);
       expect(named.length, file).toBeGreaterThan(0);
       expect(
@@ -43,34 +45,41 @@ describe("the package for operators", () => {
     }
   });
 
-  it("has a compose file with a password for the database and keys that the image's user can read", () => {
-    const compose = read("compose.yaml");
+  it.each(COMPOSE_FILES)("has in %s a database with a password, and keys that the image's user can read", (file) => {
+    const compose = read(file);
     expect(compose).toMatch(/^ +SESSION_POOL_KEYS_FILE: \/keys\/keys\.json$/m);
-    expect(compose).toMatch(/^# .*chown -R 1000:1000 keys secrets\/storage/m);
-    expect(compose).toMatch(/^ +SESSION_POOL_STORAGE_FILE: \/run\/secrets\/storage$/m);
-    expect(compose).toMatch(/^ +MONGO_INITDB_ROOT_PASSWORD_FILE: /m);
-    expect(compose).toContain("--keyFile /tmp/mongo-key");
-    expect(compose).not.toMatch(/^[^#]*mongodb:\/\//m);
+    const [, storage] = /^ +SESSION_POOL_STORAGE_FILE: \/run\/(secrets\/[\w-]+)$/m.exec(compose) ?? [];
+    expect(compose).toMatch(new RegExp(`^# .*> ${storage}$`, "m"));
+    expect(compose).toMatch(new RegExp(`^# .*chown -R 1000:1000 keys ${storage} `, "m"));
+    expect(compose).toMatch(/^ +(MONGO_INITDB_ROOT|POSTGRES)_PASSWORD_FILE: /m);
+    expect(compose).not.toMatch(/^[^#]*(mongodb|postgres):\/\//m);
     // Ports must be published on this machine only.
     const ports = [...compose.matchAll(/^ +- (.*:\d+)$/gm)].map(([, port]) => port);
     expect(ports).not.toEqual([]);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  it("has a compose file whose containers write only where they must, and whose secrets only their owners can read", () => {
-    const compose = read("compose.yaml");
-    const [, services = ""] = /^services:\n(.*?)^secrets:/ms.exec(compose) ?? [];
-    const blocks = services.split(/^(?= {2}[\w-]+:$)/m).filter((block) => block.trim() !== "");
-    expect(blocks).toHaveLength(2);
-    for (const block of blocks) {
-      expect(block).toMatch(/^ {4}read_only: true$/m);
-      expect(block).toMatch(/^ {4}cap_drop: \[ALL\]$/m);
-      expect(block).toMatch(/^ {4}security_opt: \["no-new-privileges:true"\]$/m);
-      expect(block).not.toMatch(/privileged|cap_add/);
-    }
-    // Before the first secret is written.
-    expect(compose).toMatch(/^# {3}umask 077\n# {3}mkdir -p secrets/m);
+  it("gives the members of MongoDB's replica set a key in its compose file", () => {
+    expect(read("compose.yaml")).toContain("--keyFile /tmp/mongo-key");
   });
+
+  it.each(COMPOSE_FILES)(
+    "has in %s containers that write only where they must, and secrets that only their owners can read",
+    (file) => {
+      const compose = read(file);
+      const [, services = ""] = /^services:\n(.*?)^secrets:/ms.exec(compose) ?? [];
+      const blocks = services.split(/^(?= {2}[\w-]+:$)/m).filter((block) => block.trim() !== "");
+      expect(blocks).toHaveLength(2);
+      for (const block of blocks) {
+        expect(block).toMatch(/^ {4}read_only: true$/m);
+        expect(block).toMatch(/^ {4}cap_drop: \[ALL\]$/m);
+        expect(block).toMatch(/^ {4}security_opt: \["no-new-privileges:true"\]$/m);
+        expect(block).not.toMatch(/privileged|cap_add/);
+      }
+      // Before the first secret is written.
+      expect(compose).toMatch(/^# {3}umask 077\n# {3}mkdir -p secrets/m);
+    },
+  );
 
   it("is tested by a workflow that runs only actions named by their commits, with the least rights", () => {
     const workflow = read(".github/workflows/ci.yml");

@@ -5,11 +5,14 @@ import { ChaosClient, readFinal, type Shared } from "./chaos-client.js";
 import { ChaosDrafter } from "./chaos-drafter.js";
 import type { Fleet } from "./chaos-fleet.js";
 import { ChaosOwner } from "./chaos-owner.js";
+import { ChaosWatcher } from "./chaos-watcher.js";
 
 export const PROCESSES = 3;
 
 /** How many further clients write drafts and edit messages, each in a session of its own. */
 const DRAFTERS = 2;
+/** How many of the shared sessions are followed. */
+const WATCHERS = 3;
 
 export interface ChaosSizes {
   readonly clients: number;
@@ -44,6 +47,11 @@ export async function runChaos(
     (_, i) => new ChaosClient(`c${i}`, shared, seededRandom(seed + 100 + i)),
   );
 
+  const watchers = shared.sessions
+    .slice(0, WATCHERS)
+    .map((session, i) => new ChaosWatcher(session, fleet, seededRandom(seed + 300 + i)));
+
+  for (const watcher of watchers) watcher.start();
   let isOver = false;
   const work = Promise.all([...owners, ...drafters, ...clients].map((client) => client.work(() => isOver)));
   const faults = disturb().finally(() => {
@@ -55,6 +63,12 @@ export async function runChaos(
   const finals = new Map<string, Final[]>();
   for (const session of shared.sessions) {
     finals.set(session, await Promise.all(Array.from({ length: PROCESSES }, (_, i) => readFinal(fleet, i, session))));
+  }
+  for (const [i, watcher] of watchers.entries()) {
+    const ids = finals.get(shared.sessions[i] as string)?.[0]?.ids;
+    const { problems } = watcher;
+    await expect.poll(() => ({ problems, ids: watcher.ids })).toEqual({ problems: [], ids });
+    await watcher.stop();
   }
   const acknowledged = shared.history.filter((one) => one.kind === "append" && one.position >= 0);
   console.info(`chaos: ${shared.history.length} calls noted, ${acknowledged.length} appends acknowledged`);

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, it } from "vitest";
-import { Child } from "../support/child.js";
 import { freshDatabaseUrl, type MongoServer, startMongoServer } from "../support/mongo-server.js";
-import { type ChaosSizes, PROCESSES, runChaos } from "./chaos.js";
-import { Fleet } from "./chaos-fleet.js";
+import { type ChaosSizes, PROCESSES } from "./chaos.js";
+import type { Fleet } from "./chaos-fleet.js";
+import { runServices } from "./chaos-services.js";
 
 export interface MongoChaosSizes extends ChaosSizes {
   /** How long clients work undisturbed between two faults. */
@@ -21,28 +21,8 @@ export function describeChaos(title: string, sizes: MongoChaosSizes): void {
     afterAll(() => server?.stop());
 
     it.skipIf(!server)("loses, doubles and moves nothing that was acknowledged", async () => {
-      const seed = Number(process.env.SEED) || Date.now() % 100_000;
-      console.info(`chaos: SEED=${seed}`);
       const url = freshDatabaseUrl(server as MongoServer);
-      const children: Child[] = [];
-      const fleet = new Fleet(async () => {
-        const served = await Child.serve("--storage", url, "--log-level", "error");
-        children.push(served.child);
-        return served;
-      });
-      try {
-        await fleet.start(PROCESSES);
-        await runChaos(fleet, sizes, seed, () => disturb(fleet, server as MongoServer, sizes));
-      } catch (error) {
-        // A service may write its log of a call after the answer, so each service must end before its log is read.
-        for (const child of children) child.kill("SIGTERM");
-        await Promise.all(children.map((child) => child.ended()));
-        for (const { stderr } of children)
-          if (stderr !== "") console.error("A service has logged:", stderr.slice(-10_000));
-        throw error;
-      } finally {
-        await fleet.stop();
-      }
+      await runServices(url, sizes, (fleet) => disturb(fleet, server as MongoServer, sizes));
     });
   });
 }

@@ -10,6 +10,8 @@ import { ROOT } from "./toolchain.js";
 /** A server that a page's command has started. */
 export interface PageServer {
   readonly url: string;
+  /** What the server has written to standard error. */
+  log(): string;
   stop(): Promise<void>;
 }
 
@@ -54,14 +56,19 @@ export class PageCommands {
     const child = this.#start(`exec ${this.#block(heading, index)}`);
     const ended = once(child, "close");
     let line = "";
+    let log = "";
     child.stdout?.on("data", (chunk) => {
       line += chunk;
     });
+    child.stderr?.on("data", (chunk) => {
+      log += chunk;
+    });
     await poll(() => line.includes("\n") || child.exitCode !== null, "the start line is printed");
     const [, url] = /HTTP on (http:\S+),/.exec(line) ?? [];
-    if (url === undefined) throw new Error(`The block ${index} of ${heading} started no server: ${line}`);
+    if (url === undefined) throw new Error(`The block ${index} of ${heading} started no server: ${line}${log}`);
     return {
       url,
+      log: () => log,
       stop: async () => {
         child.kill("SIGTERM");
         await ended;

@@ -7,7 +7,7 @@ import { guardedFolder } from "./guarded-folder.js";
 import { findProgram } from "./nginx.js";
 import { poll } from "./poll.js";
 import { giveTo, serverUser } from "./postgres-folder.js";
-import type { PostgresServer } from "./postgres-server.js";
+import { type PostgresServer, startPostgresServer } from "./postgres-server.js";
 
 const PID_FILE = "pgbouncer.pid";
 
@@ -24,6 +24,24 @@ export interface PgBouncer {
  */
 export function startPgBouncer(server: PostgresServer): Promise<PgBouncer | null> {
   return firstServer("PgBouncer", [async () => startProgram(await findProgram("pgbouncer"), new URL(server.url))]);
+}
+
+/**
+ * Starts a PostgreSQL server with PgBouncer in front of it. The URL is the pooler's, and stopping it ends both. A store
+ * need not spend two seconds to find out that it hears no notification there.
+ */
+export async function startPooledPostgres(): Promise<PostgresServer | null> {
+  const server = await startPostgresServer({ fast: true });
+  const pooler = server && (await startPgBouncer(server));
+  if (server === null || pooler === null) {
+    await server?.stop();
+    return null;
+  }
+  const stop = async () => {
+    await pooler.stop();
+    await server.stop();
+  };
+  return { ...server, url: `${pooler.url}?listen=off`, stop };
 }
 
 async function startProgram(program: string, target: URL): Promise<PgBouncer> {

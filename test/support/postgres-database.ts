@@ -52,8 +52,8 @@ export function schemaOf({ name }: Pick<PostgresLogDatabase, "name">): string {
 }
 
 /**
- * Gives the databases of one schema the clock of a case, in milliseconds since 1970. Each call on a store sets the clock
- * of the database first.
+ * Gives the databases of one schema the clock of a case, in milliseconds since 1970. Each call on a store sets the
+ * clock of the database first.
  */
 export async function withClock<D extends PostgresLogDatabase>(
   server: PostgresServer | null,

@@ -6,9 +6,9 @@ import type { EngineOptions } from "../../src/storage/history/log-history-provid
 type EngineOnly = Exclude<keyof EngineOptions, keyof library.HistoryOptions> | "newUid" | "staleMs";
 
 describe("the package", () => {
-  it("loads no driver when it is imported", async () => {
+  it("loads no driver when it is imported, nor does the server before it opens a store", async () => {
     const { metafile } = await build({
-      entryPoints: ["src/index.ts"],
+      entryPoints: ["src/index.ts", "src/commands/serve.ts"],
       bundle: true,
       splitting: true,
       format: "esm",
@@ -18,9 +18,13 @@ describe("the package", () => {
       write: false,
       metafile: true,
     });
-    const packages = packagesAtStart(metafile.outputs, "dist/index.js");
-    expect(packages).toContain("async-mutex");
-    expect([...packages].filter((name) => name === "libsql" || name === "mongodb")).toEqual([]);
+    const [library, serve] = ["index.js", "commands/serve.js"].map((name) =>
+      packagesAtStart(metafile.outputs, `dist/${name}`),
+    );
+    expect(library).toContain("async-mutex");
+    expect(serve).toContain("pino");
+    const drivers = ["libsql", "mongodb", "pg"];
+    expect(drivers.filter((name) => library?.has(name) || serve?.has(name))).toEqual([]);
   });
 
   it("opens its SQLite provider by name", async () => {

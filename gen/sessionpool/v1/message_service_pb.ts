@@ -1735,9 +1735,9 @@ export const MessageService: GenService<{
    * session and timestamp, are erased with it: those that forks, shares and CopyMessages took over, those that a revert
    * or truncate removed, and those of deleted sessions. Once the call has been answered, no later read, export or
    * resumed watch returns the old content, and no SQLite file holds it. Every session that shows the message gets a new
-   * `revision`, and its watchers receive `updated`. What clients, backups and MongoDB's own logs hold is out of reach.
-   * A message that the session no longer shows, or that was a draft until it was discarded, is found as long as it is
-   * stored.
+   * `revision`, and its watchers receive `updated`. What clients, backups and a database server's own logs hold is out
+   * of reach. A message that the session no longer shows, or that was a draft until it was discarded, is found as long
+   * as it is stored.
    *
    * The call looks through all sessions, so it may take minutes. It is safe to repeat a call that failed or ended
    * early. Errors: `not_found` (no such session or message).

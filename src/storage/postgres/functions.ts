@@ -1,8 +1,8 @@
 import { quoted } from "./postgres-url.js";
 
 /**
- * The functions of the database. Each statement of a function that is VOLATILE sees what is committed when it begins, so
- * an append that has waited for the record's row knows the true end of the log; one statement with the same steps
+ * The functions of the database. Each statement of a function that is VOLATILE sees what is committed when it begins,
+ * so an append that has waited for the record's row knows the true end of the log; one statement with the same steps
  * would still see the end from before. A function that is STABLE sees one moment. None has an EXCEPTION clause, which
  * would cost each append a second transaction id. A changed function gets a new number, because older processes go on
  * calling the older one.
@@ -15,6 +15,7 @@ CREATE FUNCTION ${s}.now_micros() RETURNS bigint LANGUAGE sql VOLATILE AS $f$
 $f$;
 ${appendSql(s)}
 ${sealSql(s)}
+${overwriteSql(s)}
 ${newestSql(s)}`;
 }
 
@@ -78,7 +79,9 @@ BEGIN
   ${FIND_END(s)}
   IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
   IF (SELECT count(DISTINCT i COLLATE "C") FROM unnest(p_id) AS i) < cardinality(p_id) OR EXISTS (
-    SELECT 1 FROM ${s}.messages AS m WHERE m.id = ANY (p_id) AND m.uid = p_uid AND m.log = p_log
+    SELECT 1 FROM unnest(p_id) AS i(id) CROSS JOIN LATERAL (
+      SELECT 1 FROM ${s}.messages AS m WHERE m.id = i.id AND m.uid = p_uid AND m.log = p_log OFFSET 0
+    ) AS m
   ) THEN
     RETURN ${ID_TAKEN};
   END IF;
@@ -109,11 +112,30 @@ BEGIN
 END $f$;`;
 }
 
+/** Locks the rows in the order of their key, and finds each of them by it, whatever the planner knows about the table. */
+function overwriteSql(s: string): string {
+  return `
+CREATE FUNCTION ${s}.overwrite_1(
+  p_uid text[], p_log text[], p_seq bigint[], p_id text[], p_size int[], p_body text[], p_words text[]
+) RETURNS void LANGUAGE plpgsql AS $f$
+DECLARE
+  g record;
+BEGIN
+  FOR g IN
+    SELECT * FROM unnest(p_uid, p_log, p_seq, p_id, p_size, p_body, p_words)
+      AS new(uid, log, seq, id, size, body, words) ORDER BY new.uid COLLATE "C", new.log COLLATE "C", new.seq
+  LOOP
+    UPDATE ${s}.messages AS m SET size = g.size, body = g.body, words = g.words::tsvector
+      WHERE m.uid = g.uid AND m.log = g.log AND m.seq = g.seq AND m.id = g.id;
+  END LOOP;
+END $f$;`;
+}
+
 /**
- * The end of a session with the open log `p_uid` and `p_log`. The first row (kind 0) is the end of that log: `seq` as in
- * FIND_END, with the id and the time of the last message. Then come messages (kind 1), the newest first, of that log and
- * of the segments, each of which is a JSON array of uid, log, first and last. They end at a gap. A row of kind 2 says
- * that `p_bytes` ended them.
+ * The end of a session with the open log `p_uid` and `p_log`. The first row (kind 0) is the end of that log: `seq` as
+ * in FIND_END, with the id and the time of the last message. Then come messages (kind 1), the newest first, of that log
+ * and of the segments, each of which is a JSON array of uid, log, first and last. They end at a gap. A row of kind 2
+ * says that `p_bytes` ended them.
  */
 function newestSql(s: string): string {
   return `

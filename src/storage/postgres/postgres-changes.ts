@@ -32,9 +32,9 @@ export interface ChangesOptions {
 }
 
 /**
- * Tells other processes which sessions this one has written to, and hears it from them. A notification follows its write
- * in a transaction of its own, many at a time, because PostgreSQL lets only one transaction with notifications commit at
- * a time. One that is lost delays a follower until it looks by itself.
+ * Tells other processes which sessions this one has written to, and hears it from them. A notification follows its
+ * write in a transaction of its own, many at a time, because PostgreSQL lets only one transaction with notifications
+ * commit at a time. One that is lost delays a follower until it looks by itself.
  */
 export class PostgresChanges {
   readonly #pool: PostgresPool;

@@ -28,9 +28,9 @@ function figuresStatement(schema: string, search: boolean): string {
   const s = quoted(schema);
   const unindexed = `SELECT count(*) FROM (
         SELECT 1 FROM ${s}.messages AS m WHERE m.words IS NULL AND m.id IS NOT NULL LIMIT $2
-      ) AS some`;
+      ) AS found`;
   return `WITH RECURSIVE n(name) AS (
-      (SELECT namespace FROM ${s}.sessions ORDER BY namespace LIMIT 1)
+      (SELECT namespace FROM ${s}.sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1)
       UNION ALL
       SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
         FROM n WHERE n.name IS NOT NULL

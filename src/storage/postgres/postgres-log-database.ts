@@ -1,9 +1,11 @@
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
+import type { Limits } from "../../domain/limits.js";
 import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
 import { fromColumn } from "../text-column.js";
 import { DURABILITY, risksOf } from "./durability.js";
-import { type Notify, PostgresChanges } from "./postgres-changes.js";
+import { checkIndexedLimits } from "./indexed-limits.js";
+import { PostgresChanges } from "./postgres-changes.js";
 import { postgresError } from "./postgres-errors.js";
 import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
@@ -23,15 +25,17 @@ export interface PostgresOptions {
    * `existing` does the latter if the indexes are there.
    */
   readonly search?: boolean | "existing" | undefined;
+  /** The limits on what is stored, which must fit into the rows of indexes. */
+  readonly limits?: Partial<Limits> | undefined;
   /**
    * The most milliseconds that one operation may take, including repeated attempts; 30,000 by default. A call's own
    * deadline may end it sooner.
    */
   readonly timeoutMs?: number | undefined;
   /** Called on connecting with what the server lacks. */
-  readonly onNotice?: Notify | undefined;
+  readonly onNotice?: ((text: string) => void) | undefined;
   /** Called for failures in the background, and on connecting for settings that endanger what is acknowledged. */
-  readonly onAnomaly?: Notify | undefined;
+  readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -46,10 +50,11 @@ export class PostgresLogDatabase implements LogDatabase {
 
   /**
    * Connects, and makes the tables if they are missing. The parameters of the URL are described in
-   * docs/operations/stores.md. `invalid_argument`: malformed URL; `unavailable`: no server answers, or it takes no
-   * writes; `failed_precondition`: the database cannot be used as it is.
+   * docs/operations/stores.md. `invalid_argument`: malformed URL, or limits above those of indexes; `unavailable`: no
+   * server answers, or it takes no writes; `failed_precondition`: the database cannot be used as it is.
    */
   static async connect(url: string, options: PostgresOptions = {}): Promise<PostgresLogDatabase> {
+    checkIndexedLimits(options.limits);
     const { driverUrl, name, schema, prepare, listenUrl, connections } = readPostgresUrl(url);
     const { create = true, search = false, timeoutMs = DEFAULT_TIMEOUT_MS, onNotice, onAnomaly = () => {} } = options;
     const pool = new PostgresPool(driverUrl, { connections, prepare, timeoutMs });

@@ -26,8 +26,8 @@ export interface PrepareOptions {
 
 /**
  * Makes what is missing; any number of processes may do so at once. Resolves to whether messages can be searched.
- * `failed_precondition`: the server is too old or has another encoding, a newer version made the tables, or the role may
- * not make them.
+ * `failed_precondition`: the server is too old or has another encoding, a newer version made the tables, or the role
+ * may not make them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
   return pool.withClient(async (client) => {

@@ -8,12 +8,12 @@ export const SCHEMA_VERSION = 1;
  * clients of a pooler share, does not matter. Texts are compared by bytes, which no upgrade of a collation changes.
  *
  * `messages`: the name of a log is `uid` and `log` together. `id` is null in a seal, `origin` when it equals
- * `session_id`, and `words` in what the index of words still lacks. `size` is the bytes of `body` and `id`. The key by id
- * begins with the id: with the log in front, a planner without statistics reads whole logs for a page.
+ * `session_id`, and `words` in what the index of words still lacks. `size` is the bytes of `body` and `id`. The key by
+ * id begins with the id: with the log in front, a planner without statistics reads whole logs for a page.
  *
  * `sessions`: `logs` are those that let entries in, `blocked` is a uid that no record may ever have, and `write` tells
- * the last write from others. `segments` is a JSON text without U+0000, which PostgreSQL's JSON functions refuse. What no
- * statement asks about is in `body`, which is TEXT because a JSON type would change it.
+ * the last write from others. `segments` is a JSON text without U+0000, which PostgreSQL's JSON functions refuse. What
+ * no statement asks about is in `body`, which is TEXT because a JSON type would change it.
  */
 export function schemaSql(schema: string, { isMade = false }: { readonly isMade?: boolean } = {}): string {
   const s = quoted(schema);

@@ -33,19 +33,22 @@ describe("openDatabase", () => {
     expect(existsSync(pathToFileURL(path).pathname)).toBe(false);
   });
 
-  it.each(["", "a.db", "./a.db", "postgres://a/b", "SQLITE:a.db", "http://a"])(
+  it.each(["", "a.db", "./a.db", "mysql://a/b", "SQLITE:a.db", "http://a"])(
     "refuses %j, and names the URLs that it accepts",
     async (url) => {
       await expect(openDatabase(url)).rejects.toMatchObject({
         code: "invalid_argument",
-        message: expect.stringMatching(/sqlite:.*memory:.*mongodb:\/\/.*mongodb\+srv:/),
+        message: expect.stringMatching(/sqlite:.*memory:.*postgres:\/\/.*postgresql:\/\/.*mongodb:\/\/.*mongodb\+srv:/),
       });
     },
   );
 
-  it.each(["sqlite:", "memory:a", "mongodb://"])("refuses the incomplete %j", async (url) => {
-    await expect(openDatabase(url)).rejects.toMatchObject({ code: "invalid_argument" });
-  });
+  it.each(["sqlite:", "memory:a", "mongodb://", "postgres://a/b?connections=0"])(
+    "refuses the incomplete %j",
+    async (url) => {
+      await expect(openDatabase(url)).rejects.toMatchObject({ code: "invalid_argument" });
+    },
+  );
 });
 
 describe("openDatabase with create: false", () => {

@@ -1,0 +1,4 @@
+import { startPooledPostgres } from "../support/pgbouncer.js";
+import { describePostgresLogStore } from "./postgres-harness.js";
+
+await describePostgresLogStore("PostgreSQL behind PgBouncer", startPooledPostgres);
