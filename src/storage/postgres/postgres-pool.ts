@@ -202,12 +202,13 @@ export class PostgresPool {
   async #free(client: pg.PoolClient & PostgresClient, work: Promise<unknown>): Promise<void> {
     const ended = work.then(
       () => false,
-      // The request has hit this statement, so it cannot hit the next one.
       (error) => wasCanceled(error),
     );
     const late = sleep(CANCEL_MS, false, { ref: false });
-    await sendCancelRequest(client, CANCEL_MS);
-    client.release(!(await Promise.race([ended, late])));
+    const isTaken = await sendCancelRequest(client, CANCEL_MS);
+    const isCanceled = await Promise.race([ended, late]);
+    // A request that has not been taken, or has not ended this statement, might end the next one.
+    client.release(!(isTaken && isCanceled));
   }
 
   async #repeat<T>(
