@@ -65,8 +65,9 @@ class PostgresClient extends pg.Client {
     });
     // A statement under way is rejected as well. Without a listener the process would end.
     this.on("error", () => {});
-    this.on("notice", ({ code, severity }) => {
-      if (code === WARNING && severity === "WARNING") this.hasWarning = true;
+    // The severity is in the language of the server.
+    this.on("notice", ({ code }) => {
+      this.hasWarning ||= code === WARNING;
     });
   }
 }
