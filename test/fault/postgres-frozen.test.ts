@@ -61,7 +61,7 @@ describe.skipIf(!server)("on a frozen server, the store", () => {
     "ends calls without a deadline as `unavailable`, also those that wait for a turn or a connection",
     SOON,
     async () => {
-      await fill(store, "u.1", 1, 1);
+      await fill(store, "back.1", 1, 1);
       await freeze();
       const ends: string[] = [];
       const note = (name: string, work: Promise<unknown>) =>
@@ -69,7 +69,7 @@ describe.skipIf(!server)("on a frozen server, the store", () => {
           () => ends.push(`${name}: answered`),
           ({ code }) => ends.push(`${name}: ${code}`),
         );
-      const writes = Array.from({ length: 5 }, () => note("first", store.append("u.1", 2, [entry("u.1", 2)])));
+      const writes = Array.from({ length: 5 }, () => note("first", store.append("back.1", 2, [entry("back.1", 2)])));
       const reads = Array.from({ length: 5 }, () => note("first", store.readRecord("s")));
       // This begins when the first has ended. The others have begun with it, so they end before this.
       const last = Promise.race([...writes, ...reads]).then(() => note("last", store.readRecord("s")));
@@ -85,11 +85,11 @@ describe.skipIf(!server)("on a frozen server, the store", () => {
         "the server answers",
       );
       // Meanwhile it may have stored what it was sent while it was frozen.
-      const stored = await seqs(store, "u.1", 1, 9);
+      const stored = await seqs(store, "back.1", 1, 9);
       expect(stored).toEqual(stored.map((_, i) => i + 1));
       expect(stored.length).toBeLessThanOrEqual(2);
       const next = stored.length + 1;
-      expect(await store.append("u.1", next, [entry("u.1", next, { id: "next" })])).toBe(1);
+      expect(await store.append("back.1", next, [entry("back.1", next, { id: "next" })])).toBe(1);
       const pool = "SELECT pid FROM pg_stat_activity WHERE application_name = 'session-pool'";
       await poll(async () => (await query(server!.url, pool)).length <= CONNECTIONS, "no backend is left over");
     },
