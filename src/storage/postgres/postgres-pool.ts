@@ -166,19 +166,22 @@ export class PostgresPool {
   async #connect(call: Call | undefined): Promise<pg.PoolClient> {
     if (this.#closed.signal.aborted) throw new DomainError("unavailable", "The store is closed");
     let isOver = false;
-    const connecting = this.#pool.connect().then(
-      (client) => {
-        if (isOver) client.release();
-        return client;
-      },
-      (error) => {
-        throw postgresError(new NotConnected("There is no connection", { cause: error }));
-      },
-    );
+    const connecting = this.#acquire().then((client) => {
+      if (isOver) client.release();
+      return client;
+    });
     return untilCallEnd(connecting, call).catch((error) => {
       isOver = true;
       throw error;
     });
+  }
+
+  async #acquire(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (cause) {
+      throw postgresError(new NotConnected("There is no connection", { cause }));
+    }
   }
 
   async #runOn(client: pg.PoolClient, query: pg.QueryArrayConfig, call: Call | undefined): Promise<Row[]> {
