@@ -144,11 +144,23 @@ describe("SIGTERM", () => {
     client.destroy();
   });
 
-  it.each(["1", "2"])("ends a server with --workers %s that has not started yet, with exit code 0", async (workers) => {
+  it.each([
+    ["mongodb", "1"],
+    ["mongodb", "2"],
+    ["postgres", "1"],
+    ["postgres", "2"],
+  ])("ends a server on %s with --workers %s that has not started yet, with exit code 0", async (scheme, workers) => {
     const silent = createServer();
     const port = await portOf(silent);
     const connected = once(silent, "connection");
-    const child = new Child(["serve", ...ANY_PORTS, "--storage", `mongodb://127.0.0.1:${port}/`, "--workers", workers]);
+    const child = new Child([
+      "serve",
+      ...ANY_PORTS,
+      "--storage",
+      `${scheme}://127.0.0.1:${port}/`,
+      "--workers",
+      workers,
+    ]);
     children.push(child);
     await connected;
     const started = workerPids(child);

@@ -5,6 +5,7 @@ import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { emptyPostgres, openPostgresDatabases, schemaOf, withClock } from "../support/postgres-database.js";
 import { type PostgresServer, query, startPostgresServer } from "../support/postgres-server.js";
+import { canExplain, explained, statementsDuring } from "../support/postgres-statements.js";
 import { describeLogStore } from "./log-store.js";
 import { describeModel } from "./model/describe-model.js";
 import type { StorageProviderHarness } from "./storage-provider/subject.js";
@@ -65,8 +66,9 @@ export async function describeOnPostgres(
 /** Describes the contract of log stores in the same way. Each case has its own schema. */
 export async function describePostgresLogStore(name: string, start: StartPostgres = startFast): Promise<void> {
   const server = await start();
+  const explains = await canExplain(server);
   const openTogether = async (count: number, now: () => number): Promise<readonly LogDatabase[]> =>
-    withClock(server, await openPostgresDatabases(server, count), now);
+    withClock(server, await openPostgresDatabases(explains ? explained(server) : server, count), now);
 
   describe.skipIf(!server)("with a server", () => {
     afterAll(() => server?.stop());
@@ -75,6 +77,7 @@ export async function describePostgresLogStore(name: string, start: StartPostgre
       atomicAppend: true,
       open: async (now) => (await openTogether(1, now))[0] as LogDatabase,
       openTogether,
+      ...(explains && { sentDuring: (_: LogDatabase, work: () => Promise<unknown>) => statementsDuring(work) }),
     });
   });
 }

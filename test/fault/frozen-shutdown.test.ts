@@ -5,12 +5,14 @@ import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { MongoStorageProvider } from "../../src/storage/mongodb/mongo-storage-provider.js";
+import { PostgresStorageProvider } from "../../src/storage/postgres/postgres-storage-provider.js";
 import { SqliteStorageProvider } from "../../src/storage/sqlite/sqlite-storage-provider.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 import { Child } from "../support/child.js";
 import { startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { poll } from "../support/poll.js";
+import { freshSchemaUrl, startOwnPostgresServer } from "../support/postgres-server.js";
 
 /** Less than the 30 s or more that the drivers wait, and much more than the second or two that a shutdown takes. */
 const IN_TIME_MS = 25_000;
@@ -49,6 +51,16 @@ const MONGODB: Freezable = {
   thaw: () => server?.process?.thaw(),
 };
 
+const postgres = await startOwnPostgresServer({ fast: true });
+const postgresUrl = postgres ? freshSchemaUrl(postgres) : "";
+const POSTGRES: Freezable = {
+  url: postgresUrl,
+  commands: ["sweep", "export"],
+  open: () => PostgresStorageProvider.open(postgresUrl),
+  freeze: () => postgres?.process.freeze(),
+  thaw: () => postgres?.process.thaw(),
+};
+
 beforeAll(async () => {
   const provider = await SQLITE.open();
   await provider.close();
@@ -56,17 +68,20 @@ beforeAll(async () => {
 afterEach(() => {
   SQLITE.thaw();
   MONGODB.thaw();
+  POSTGRES.thaw();
   for (const child of children.splice(0)) child.kill("SIGKILL");
 });
 afterAll(async () => {
   lock.close();
   await server?.stop();
+  await postgres?.stop();
   rmSync(folder, { recursive: true });
 });
 
 describe.each([
   ["a SQLite file that another process has locked", true, SQLITE],
   ["a MongoDB that has stopped", Boolean(server?.process), MONGODB],
+  ["a PostgreSQL that has stopped", Boolean(postgres), POSTGRES],
 ] as const)("on %s", (_name, canFreeze, store) => {
   describe.skipIf(!canFreeze)("that these tests can freeze", () => {
     it.each(["1", "2"])("serve with %s workers ends at most a second after --shutdown-s", async (workers) => {

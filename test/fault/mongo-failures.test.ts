@@ -10,7 +10,7 @@ import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js"
 import { MongoFailpoints } from "../support/mongo-failpoints.js";
 import { type MongoProxy, startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
-import { OPERATIONS, type Operation } from "./mongo-operations.js";
+import { OPERATIONS, type Operation } from "./store-operations.js";
 
 const FOREVER = 1_000_000;
 const MIB = 1024 * 1024;

@@ -4,7 +4,7 @@ import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-datab
 import { entry, fill, seqs } from "../contract/log-store/fixtures.js";
 import { openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
-import { OPERATIONS } from "./mongo-operations.js";
+import { OPERATIONS } from "./store-operations.js";
 
 /** Less than the driver's own limit of 30 s, so that the driver does not end the calls. */
 const SOON = { timeout: 25_000 };

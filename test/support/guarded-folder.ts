@@ -1,32 +1,39 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp } from "node:fs/promises";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
 
 /**
  * Reads until the tests close its input, which the system does for a process that was killed. Then it ends the server
- * whose pid file is in the folder, with all of its processes, even if they are stopped, and deletes the folder.
+ * whose pid file is in the folder, with all of its processes, even if they are stopped, and deletes the folder. The
+ * server's command line names the folder, so a process that has got the id of one that died is left alone.
  */
 const GUARD = `
 cat >/dev/null
-pid=$(head -n 1 "$1/$2" 2>/dev/null)
-if [ -n "$pid" ]; then
+folder=$1
+pid=$(head -n 1 "$folder/$2" 2>/dev/null)
+runs() { [ -n "$pid" ] && ps -ww -o args= -p "$pid" | grep -qF -- "$folder"; }
+if runs; then
   pkill -CONT -P "$pid"
   kill -CONT "$pid"
   kill -QUIT "$pid"
-  for try in $(seq 200); do
-    kill -0 "$pid" 2>/dev/null || break
-    if [ "$try" -eq 100 ]; then
-      pkill -KILL -P "$pid"
-      kill -KILL "$pid"
-    fi
-    sleep 0.1
-  done
 fi
+for try in $(seq 200); do
+  runs || break
+  if [ "$try" -eq 100 ]; then
+    pkill -KILL -P "$pid"
+    kill -KILL "$pid"
+  fi
+  sleep 0.1
+done
 for try in $(seq 100); do
-  rm -rf "$1" && break
+  umount "$folder" 2>/dev/null
+  rm -rf "$folder" && break
   sleep 0.1
 done`;
 
@@ -38,9 +45,10 @@ export interface GuardedFolder {
 
 /**
  * Makes a folder for the files of one server. A process of its own watches over it: the server and the folder are gone
- * soon after the tests, however those end. The first line of the server's pid file is its process id.
+ * soon after the tests, however those end. The first line of the server's pid file is its process id, and its command
+ * line names the folder. With `diskMegabytes` the folder is a disk of its own of this size, which only root can make.
  */
-export async function guardedFolder(prefix: string, pidFile: string): Promise<GuardedFolder> {
+export async function guardedFolder(prefix: string, pidFile: string, diskMegabytes?: number): Promise<GuardedFolder> {
   const path = await mkdtemp(join(tmpdir(), prefix));
   // In a session of its own, it survives the Ctrl-C that ends the tests.
   const guard = spawn("sh", ["-c", GUARD, "sh", path, pidFile], {
@@ -50,12 +58,17 @@ export async function guardedFolder(prefix: string, pidFile: string): Promise<Gu
   const ended = once(guard, "exit");
   guard.unref();
   (guard.stdin as Socket).unref();
-  return {
-    path,
-    async remove() {
-      guard.ref();
-      guard.stdin.end();
-      await ended;
-    },
+  const remove = async () => {
+    guard.ref();
+    guard.stdin.end();
+    await ended;
   };
+  if (diskMegabytes !== undefined) {
+    const mounted = run("mount", ["-t", "tmpfs", "-o", `size=${diskMegabytes}m,mode=700`, "tmpfs", path]);
+    await mounted.catch(async (error: unknown) => {
+      await remove();
+      throw error;
+    });
+  }
+  return { path, remove };
 }

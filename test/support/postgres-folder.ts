@@ -50,6 +50,8 @@ export interface FolderOptions {
   readonly tls?: TlsPaths;
   /** The URL of a server that has just been started with the same programs. The server becomes its hot standby. */
   readonly standbyOf?: string;
+  /** Keeps its files on a disk of its own of this size, which only root can make: see `canMount`. */
+  readonly diskMegabytes?: number;
   /** Further settings of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -59,10 +61,10 @@ export async function makeServerFolder(
   programs: string,
   user: ServerUser,
   port: number,
-  { fast = false, password = false, tls, standbyOf, settings = {} }: FolderOptions,
+  { fast = false, password = false, tls, standbyOf, diskMegabytes, settings = {} }: FolderOptions,
 ): Promise<GuardedFolder> {
   const template = await templateOf(programs, user);
-  const folder = await guardedFolder("session-pool-postgres-", PID_FILE);
+  const folder = await guardedFolder("session-pool-postgres-", PID_FILE, diskMegabytes);
   await run("cp", ["-R", `${template}/.`, folder.path]);
   const all = {
     ...SETTINGS,

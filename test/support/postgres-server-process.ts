@@ -91,16 +91,16 @@ class OwnPostgresProcess implements PostgresProcess {
 
   async kill(): Promise<void> {
     const child = this.#running();
+    const pids = await this.#stopForking();
     const pidFile = join(this.folder, PID_FILE);
     const sharedMemory = (await readFile(pidFile, "utf8")).split("\n")[SHARED_MEMORY_LINE]?.trim().split(/ +/)[1];
-    const pids = await this.#stopForking();
     const ended = once(child, "exit");
     for (const pid of pids) process.kill(pid, "SIGKILL");
     await ended;
     await poll(async () => (await processes()).every(({ pid }) => !pids.includes(pid)), "all killed");
     this.#frozen = [];
     // The server can no longer give back what the system keeps for it.
-    if (sharedMemory) await run("ipcrm", ["-m", sharedMemory]);
+    if (sharedMemory) await removeSharedMemory(sharedMemory);
     await rm(pidFile);
   }
 
@@ -130,6 +130,15 @@ class OwnPostgresProcess implements PostgresProcess {
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null;
+}
+
+/** A server that was just starting anew, because one of its processes had died, has removed it already. */
+async function removeSharedMemory(id: string): Promise<void> {
+  try {
+    await run("ipcrm", ["-m", id]);
+  } catch (error) {
+    if (!/invalid id|already removed/i.test(String((error as { stderr?: string }).stderr))) throw error;
+  }
 }
 
 interface Process {

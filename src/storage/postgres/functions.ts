@@ -15,6 +15,7 @@ CREATE FUNCTION ${s}.now_micros() RETURNS bigint LANGUAGE sql VOLATILE AS $f$
 $f$;
 ${appendSql(s)}
 ${sealSql(s)}
+${overwriteSql(s)}
 ${newestSql(s)}`;
 }
 
@@ -78,7 +79,9 @@ BEGIN
   ${FIND_END(s)}
   IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
   IF (SELECT count(DISTINCT i COLLATE "C") FROM unnest(p_id) AS i) < cardinality(p_id) OR EXISTS (
-    SELECT 1 FROM ${s}.messages AS m WHERE m.id = ANY (p_id) AND m.uid = p_uid AND m.log = p_log
+    SELECT 1 FROM unnest(p_id) AS i(id) CROSS JOIN LATERAL (
+      SELECT 1 FROM ${s}.messages AS m WHERE m.id = i.id AND m.uid = p_uid AND m.log = p_log OFFSET 0
+    ) AS m
   ) THEN
     RETURN ${ID_TAKEN};
   END IF;
@@ -106,6 +109,25 @@ BEGIN
   INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body)
     VALUES (p_uid, p_log, coalesce(last, 0) + 1, NULL, 0, p_write, 0, '', '', NULL, '');
   RETURN coalesce(last, 0);
+END $f$;`;
+}
+
+/** Locks the rows in the order of their key, and finds each of them by it, whatever the planner knows about the table. */
+function overwriteSql(s: string): string {
+  return `
+CREATE FUNCTION ${s}.overwrite_1(
+  p_uid text[], p_log text[], p_seq bigint[], p_id text[], p_size int[], p_body text[], p_words text[]
+) RETURNS void LANGUAGE plpgsql AS $f$
+DECLARE
+  g record;
+BEGIN
+  FOR g IN
+    SELECT * FROM unnest(p_uid, p_log, p_seq, p_id, p_size, p_body, p_words)
+      AS new(uid, log, seq, id, size, body, words) ORDER BY new.uid COLLATE "C", new.log COLLATE "C", new.seq
+  LOOP
+    UPDATE ${s}.messages AS m SET size = g.size, body = g.body, words = g.words::tsvector
+      WHERE m.uid = g.uid AND m.log = g.log AND m.seq = g.seq AND m.id = g.id;
+  END LOOP;
 END $f$;`;
 }
 

@@ -85,10 +85,13 @@ export class PostgresLogStore implements LogStore {
 
   listRecords({ parentId, labels = [] }: RecordFilter, { limit, after }: RecordPage, call?: Call) {
     const { sql } = this.#shared;
-    const [label, ...others] = labels.map(toColumn);
+    const columns = labels.map(toColumn);
     const place = [after?.updateTimeMicros ?? Number.MAX_SAFE_INTEGER, toColumn(after?.sessionId ?? LAST_ID), limit];
-    if (label !== undefined) return this.#list(sql.labeled, [...place, label, others, toColumn(parentId)], call);
-    if (parentId !== "") return this.#list(sql.children, [...place, toColumn(parentId)], call);
+    const parent = toColumn(parentId);
+    const [label] = columns;
+    if (columns.length > 1) return this.#list(sql.labeledAll, [...place, parent, columns], call);
+    if (label !== undefined) return this.#list(sql.labeled, [...place, parent, label], call);
+    if (parentId !== "") return this.#list(sql.children, [...place, parent], call);
     return this.#list(sql.newestFirst, place, call);
   }
 

@@ -101,9 +101,12 @@ export class PostgresPool {
     this.#pool.on("error", () => {});
   }
 
-  /** Runs a statement that changes nothing, again if the connection breaks. */
-  read(text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
-    return this.settle(call, () => this.run(text, values, call));
+  /**
+   * Runs a statement that changes nothing, again if the connection breaks. Without `prepare` it is planned each time,
+   * for its values.
+   */
+  read(text: string, values: readonly Value[], call: Call | undefined, prepare?: false): Promise<Row[]> {
+    return this.settle(call, () => this.run(text, values, call, prepare));
   }
 
   /** For writes that must not happen twice: repeats one only when the server has certainly not carried it out. */
@@ -121,13 +124,20 @@ export class PostgresPool {
   }
 
   /** Runs a statement once. Rejects with DomainError only. */
-  async run(text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
+  async run(
+    text: string,
+    values: readonly Value[],
+    call: Call | undefined,
+    prepare: boolean = this.#options.prepare,
+  ): Promise<Row[]> {
     checkCall(call);
     const limitMs = Date.now() + this.#options.timeoutMs;
+    const name = prepare ? { name: this.#nameOf(text) } : {};
+    const query = { ...name, text, values: values as unknown[], rowMode: "array" as const };
     const endsAtDeadline = call?.deadlineMs !== undefined && call.deadlineMs <= limitMs;
     const limited = endsAtDeadline ? call : { deadlineMs: limitMs, signal: call?.signal };
     try {
-      return await this.#runOn(await this.#connect(limited), text, values, limited);
+      return await this.#runOn(await this.#connect(limited), query, limited);
     } catch (error) {
       const isLate = error instanceof DomainError && error.code === "deadline_exceeded" && !endsAtDeadline;
       throw isLate ? new DomainError("unavailable", "PostgreSQL does not answer") : error;
@@ -175,11 +185,9 @@ export class PostgresPool {
     });
   }
 
-  async #runOn(client: pg.PoolClient, text: string, values: readonly Value[], call: Call | undefined): Promise<Row[]> {
+  async #runOn(client: pg.PoolClient, query: pg.QueryArrayConfig, call: Call | undefined): Promise<Row[]> {
     const own = client as pg.PoolClient & PostgresClient;
     own.hasWarning = false;
-    const name = this.#options.prepare ? { name: this.#nameOf(text) } : {};
-    const query = { ...name, text, values: values as unknown[], rowMode: "array" as const };
     const work = client.query(query).then(({ rows }) => rows as unknown as Row[]);
     let rows: Row[];
     try {

@@ -27,7 +27,8 @@ export class PostgresSearch {
     const values: Value[] = [wordsQuery(this.#namespace, terms), ...placeValues(after), limit];
     const mustRead = mayLackTerms(terms);
     if (owners !== undefined) values.push(owners.map(toColumn));
-    const rows = await pool.read(findStatement(sql, mustRead, owners !== undefined), values, call);
+    // How many messages have a word decides which index is the better one, so each search is planned for its words.
+    const rows = await pool.read(findStatement(sql, mustRead, owners !== undefined), values, call, false);
     const found = rows.map(toFound);
     return {
       entries: found.filter(({ body }) => !mustRead || holds(body, terms)).map(({ body: _body, ...entry }) => entry),

@@ -1,6 +1,9 @@
 import { quoted } from "./postgres-url.js";
 import { ENTRY, RECORD, RECORD_FIELDS } from "./rows.js";
 
+/** How many sessions with a label are counted to tell which of several labels is the rarest. */
+const MOST_COUNTED = 1000;
+
 export type Statements = ReturnType<typeof statementsFor>;
 
 /**
@@ -49,23 +52,14 @@ function entryStatements(s: string) {
         ) AS t
       )
       SELECT low FROM s WHERE known AND low = high AND (SELECT bool_and(known) FROM s) LIMIT 1`,
-    /** LIMIT keeps the planner from reading whole logs when the table has no statistics yet. */
+    /** OFFSET 0 makes the planner look for each id by the key of ids: it never joins with other logs or whole logs. */
     findById: `SELECT ${ENTRY} FROM unnest($1::text[], $2::text[]) AS l(uid, log) CROSS JOIN unnest($3::text[]) AS i(id)
       CROSS JOIN LATERAL (
-        SELECT m.* FROM ${messages} WHERE m.id = i.id AND m.uid = l.uid AND m.log = l.log LIMIT 1
+        SELECT m.* FROM ${messages} WHERE m.id = i.id AND m.uid = l.uid AND m.log = l.log OFFSET 0
       ) AS m`,
-    findOwned: `SELECT ${ENTRY} FROM ${messages} WHERE m.uid = ANY ($1::text[]) AND m.id = $2`,
-    overwrite: `WITH g AS (
-        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::int[], $6::text[], $7::text[])
-          AS g(uid, log, seq, id, size, body, words)
-      ), k AS MATERIALIZED (
-        SELECT m.uid, m.log, m.seq FROM ${messages}
-          JOIN g ON m.uid = g.uid AND m.log = g.log AND m.seq = g.seq AND m.id = g.id
-          ORDER BY m.uid, m.log, m.seq FOR NO KEY UPDATE OF m
-      )
-      UPDATE ${messages} SET size = g.size, body = g.body, words = g.words::tsvector FROM g, k
-        WHERE m.uid = k.uid AND m.log = k.log AND m.seq = k.seq
-          AND g.uid = k.uid AND g.log = k.log AND g.seq = k.seq AND m.id = g.id`,
+    findOwned: `SELECT ${ENTRY} FROM unnest($1::text[]) AS u(uid)
+      CROSS JOIN LATERAL (SELECT m.* FROM ${messages} WHERE m.id = $2 AND m.uid = u.uid OFFSET 0) AS m`,
+    overwrite: `SELECT ${s}.overwrite_1($1, $2, $3, $4, $5, $6, $7)`,
     deleteRange: deletion(s, "uid = $1 AND log = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5"),
     deleteOwned: deletion(s, "uid = $1 ORDER BY log, seq LIMIT $2"),
     /** From one owner to the next, at most $2 of them after $1. */
@@ -75,7 +69,7 @@ function entryStatements(s: string) {
         SELECT (SELECT m.uid FROM ${messages} WHERE m.uid > o.uid ORDER BY m.uid LIMIT 1), o.i + 1
           FROM o WHERE o.uid IS NOT NULL AND o.i < $2
       )
-      SELECT uid, EXISTS (SELECT 1 FROM ${s}.sessions WHERE sessions.uid = o.uid) FROM o WHERE uid IS NOT NULL`,
+      SELECT uid, (SELECT true FROM ${s}.sessions AS s WHERE s.uid = o.uid) FROM o WHERE uid IS NOT NULL`,
   };
 }
 
@@ -127,29 +121,39 @@ function listStatements(s: string) {
   const sessions = `${s}.sessions AS s`;
   const living = `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND NOT s.deleted`;
   return {
-    newestFirst: list(s, "", "s.namespace = $1"),
-    children: list(s, "", "s.namespace = $1 AND s.parent_id = $5 AND s.parent_id <> ''"),
-    labeled: list(
+    newestFirst: list(s, ""),
+    children: list(s, "AND s.parent_id = $5 AND s.parent_id <> ''"),
+    labeled: labeled(s, "$6::text"),
+    /** Follows the rarest of the labels. Of each, it counts no more than would make a page slow. */
+    labeledAll: labeled(
       s,
-      "labels",
-      "l.namespace = $1 AND l.label = $5 AND s.labels @> $6::text[] AND ($7 = '' OR s.parent_id = $7)",
+      `(
+        SELECT o.label FROM unnest($6::text[]) AS o(label) ORDER BY (
+          SELECT count(*) FROM (
+            SELECT 1 FROM ${s}.labels AS x WHERE x.namespace = $1 AND x.label = o.label
+              ORDER BY x.update_time DESC, x.session_id DESC LIMIT (SELECT ${MOST_COUNTED})
+          ) AS counted
+        ) LIMIT 1
+      )`,
+      `AND (SELECT count(*) FROM ${s}.labels AS x WHERE x.uid = l.uid AND x.label = ANY ($6)) = cardinality($6)`,
     ),
     sweepable: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.forks = 0 AND s.sweep_time <= $2
-      ORDER BY s.sweep_time LIMIT $3`,
-    drafting: `${living} AND s.drafts > 0 AND s.uid > $2 ORDER BY s.uid LIMIT $3`,
-    expired: `(${living} AND s.expire_time <= $2 ORDER BY s.expire_time LIMIT $4)
+      ORDER BY s.sweep_time ${limit("$3")}`,
+    drafting: `${living} AND s.drafts > 0 AND s.uid > $2 ORDER BY s.uid ${limit("$3")}`,
+    expired: `(${living} AND s.expire_time <= $2 ORDER BY s.expire_time ${limit("$4")})
       UNION ALL
-      (${living} AND s.update_time <= $3 AND NOT coalesce(s.expire_time <= $2, false) ORDER BY s.update_time LIMIT $4)
-      LIMIT $4`,
+      (${living} AND s.update_time <= $3 AND NOT coalesce(s.expire_time <= $2, false)
+        ORDER BY s.update_time ${limit("$4")})
+      ${limit("$4")}`,
     scan: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.uid > $2 AND NOT s.blocked
-      ORDER BY s.uid LIMIT $3`,
+      ORDER BY s.uid ${limit("$3")}`,
   };
 }
 
 function otherStatements(s: string) {
   return {
     namespaces: `WITH RECURSIVE n(name) AS (
-        (SELECT namespace FROM ${s}.sessions ORDER BY namespace LIMIT 1)
+        (SELECT namespace FROM ${s}.sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1)
         UNION ALL
         SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
           FROM n WHERE n.name IS NOT NULL
@@ -243,10 +247,26 @@ function replacement(s: string, condition: string, revision?: string): string {
 }
 
 /** Sessions after the place $2 and $3, the most recently updated first. */
-function list(s: string, by: "" | "labels", condition: string): string {
-  const place = by === "" ? "s" : "l";
-  const tables = by === "" ? `${s}.sessions AS s` : `${s}.labels AS l JOIN ${s}.sessions AS s ON s.uid = l.uid`;
-  return `SELECT ${RECORD} FROM ${tables}
-    WHERE ${condition} AND NOT s.deleted AND (${place}.update_time, ${place}.session_id) < ($2::bigint, $3::text)
-    ORDER BY ${place}.update_time DESC, ${place}.session_id DESC LIMIT $4`;
+function list(s: string, condition: string): string {
+  return `SELECT ${RECORD} FROM ${s}.sessions AS s
+    WHERE s.namespace = $1 ${condition} AND NOT s.deleted AND (s.update_time, s.session_id) < ($2::bigint, $3::text)
+    ORDER BY s.update_time DESC, s.session_id DESC ${limit("$4")}`;
+}
+
+/** The same by the places of one label. Because of OFFSET, the session of each place is looked up by its key. */
+function labeled(s: string, label: string, condition = ""): string {
+  return `SELECT ${RECORD} FROM ${s}.labels AS l CROSS JOIN LATERAL (
+      SELECT s.* FROM ${s}.sessions AS s
+        WHERE s.uid = l.uid AND NOT s.deleted AND ($5 = '' OR s.parent_id = $5) ${condition} OFFSET 0
+    ) AS s
+    WHERE l.namespace = $1 AND l.label = ${label} AND (l.update_time, l.session_id) < ($2::bigint, $3::text)
+    ORDER BY l.update_time DESC, l.session_id DESC ${limit("$4")}`;
+}
+
+/**
+ * A limit that the planner does not know. It then prefers plans that return their first rows early, so it follows an
+ * index in its order. With a known limit and no statistics, it expects fewer rows than that, and reads and sorts all.
+ */
+function limit(parameter: string): string {
+  return `LIMIT (SELECT ${parameter}::bigint)`;
 }

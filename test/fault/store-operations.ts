@@ -77,6 +77,16 @@ export const OPERATIONS: readonly Operation[] = [
     },
   },
   {
+    name: "publishRecord",
+    prepare: (store) => store.createRecord({ ...plain("u"), deleted: true, restoring: true }),
+    run: (store, call) => store.publishRecord(plain("u"), call),
+    answer: "published",
+    check: async (store, isDone) => {
+      const found = await store.readRecordByUid("u");
+      expect(found?.deleted).toBeOneOf(isDone ? [false] : [true, false]);
+    },
+  },
+  {
     name: "replaceRecord by a tombstone",
     prepare: (store) => created(store, "u", { sessionId: "s" }),
     run: async (store, call) => store.replaceRecord(next({ ...living("u"), forks: 0 }, { deleted: true }), 0, call),
@@ -169,6 +179,25 @@ export const OPERATIONS: readonly Operation[] = [
     answer: [1, 2],
   },
   {
+    name: "readLast",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: async (store, call) => (await store.readLast(["u.1"], call)).map((last) => last?.seq),
+    answer: [2],
+  },
+  {
+    name: "readNewest",
+    prepare: async (store) => {
+      await created(store, "u", { sessionId: "s" });
+      return store.append("u.1", 1, entries("u.1", 1, 2));
+    },
+    run: async (store, call) => {
+      const options = { limit: 5, maxBytes: 1000 };
+      const newest = store.readNewest ? await store.readNewest("s", options, call) : await store.readRecord("s", call);
+      return (newest && "record" in newest ? newest.record : newest)?.uid;
+    },
+    answer: "u",
+  },
+  {
     name: "tail",
     prepare: (store) => fill(store, "u.1", 1, 2),
     run: (store, call) => store.tail("u.1", call),
@@ -213,6 +242,12 @@ export const OPERATIONS: readonly Operation[] = [
     name: "listSweepable",
     prepare: async (store) => replaced(store, await created(store, "u"), { deleted: true }),
     run: (store, call) => store.listSweepable(0, 5, call),
+    answer: [expect.objectContaining({ uid: "u" })],
+  },
+  {
+    name: "listExpired",
+    prepare: (store) => created(store, "u", { expireTimeMicros: T0 }),
+    run: (store, call) => store.listExpired({ expireTimeMicros: T0 }, 5, call),
     answer: [expect.objectContaining({ uid: "u" })],
   },
   {
@@ -267,6 +302,7 @@ export const OPERATIONS: readonly Operation[] = [
     answer: true,
     check: (store, isDone) => expectTodoRevision(store, isDone ? [2] : [1, 2]),
   },
+  { name: "timeMs", run: (store, call) => store.timeMs(call), answer: expect.any(Number) },
   { name: "ping", mayFail: "ever", run: (store, call) => store.ping(call), answer: undefined },
 ];
 

@@ -1,0 +1,130 @@
+import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { created, entries, next, replaced, T0 } from "../contract/log-store/fixtures.js";
+
+/** The names of a long log and of a session that many others surround, as `postgres-plans.test.ts` makes them. */
+export const BIG = { uid: "big", log: "big.1", sessionId: "big", messages: 10_000 } as const;
+
+type Calls = Readonly<Record<string, () => Promise<unknown>>>;
+
+const PAGE = { limit: 20 };
+const LATER = { ...PAGE, after: { updateTimeMicros: T0 + 500, sessionId: "s" } };
+const FILTERS = {
+  "of all": { parentId: "" },
+  "of a parent": { parentId: "parent" },
+  "of a label": { parentId: "", labels: ["all="] },
+  "of a rare label": { parentId: "", labels: ["some=7"] },
+  "of two labels, the rare one first": { parentId: "", labels: ["some=7", "all="] },
+  "of two labels, the rare one last": { parentId: "", labels: ["all=", "some=7"] },
+  "of two labels that all have": { parentId: "", labels: ["all=", "too="] },
+  "of a parent and a label": { parentId: "parent", labels: ["all="] },
+};
+
+/** Reads that callers of the API wait for: what they cost must not depend on how much is stored. */
+export function readsOf(database: PostgresLogDatabase): Calls {
+  const store = database.namespace("default");
+  const lists = Object.entries(FILTERS).flatMap(([name, filter]) => [
+    [`a list ${name}`, () => store.listRecords(filter, PAGE)],
+    [`a later page ${name}`, () => store.listRecords(filter, LATER)],
+  ]);
+  return {
+    "a session": () => store.readRecord(BIG.sessionId),
+    "a session by uid": () => store.readRecordByUid(BIG.uid),
+    "the end of a log": () => store.tail(BIG.log),
+    "a page": () => store.readRange(BIG.log, 4000, 9000, PAGE),
+    "a page, newest first": () => store.readRange(BIG.log, 1, 9000, { ...PAGE, descending: true }),
+    "the first page": () => store.readRange(BIG.log, 1, 1e9, { ...PAGE, maxBytes: 1e6 }),
+    "the newest page": async () => store.readNewest?.(BIG.sessionId, { ...PAGE, maxBytes: 1e6 }),
+    "the last messages of logs": () => store.readLast([BIG.log, "u3.1", "none.1"]),
+    "a place by time": () => store.seqAtTime(BIG.log, 1, BIG.messages, T0 + 777),
+    "messages by id": () => store.findById([BIG.log, "u3.1"], ["m1", "m2", "m9999", "none"]),
+    "messages of an owner": () => store.findOwned(BIG.uid, "m77"),
+    "copies of a message": () =>
+      store.findCopies([{ uid: BIG.uid, sessionId: "s" }], { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 }),
+    ...Object.fromEntries(lists),
+    "the time": () => store.timeMs(),
+    todos: () => store.readTodos(),
+  };
+}
+
+/** Everything else, of a session that is made first and deleted last. `uid` must be a new one. */
+export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
+  const store = database.namespace("default");
+  const log = `${uid}.1`;
+  const sessionId = `session of ${uid}`;
+  const found = async () => {
+    const record = await store.readRecordByUid(uid);
+    if (record === null) throw new Error(`There is no record ${uid}`);
+    return record;
+  };
+  const appended = async (name: string, first: number, last: number) => {
+    const stored = await store.append(
+      name,
+      first,
+      entries(name, first, last, (seq) => ({ id: `own ${seq}` })),
+    );
+    if (stored !== last - first + 1) throw new Error(`The append to ${name} answered ${stored}`);
+  };
+  const setTodos = async () => store.replaceTodos([], (await store.readTodos()).revision);
+  return {
+    "a new session": () => created(store, uid, { parentId: "parent", labels: { all: "", some: "7" } }),
+    "the count of forks": async () => [await store.raiseForks(sessionId), await store.addFork(uid, -1)],
+    "an append": () => appended(log, 1, 1),
+    "a batch": () => appended(log, 2, 9),
+    "an append to a long log": async () => {
+      const { last, isNamed } = await store.tail(BIG.log);
+      const end = last?.seq ?? 0;
+      if (!isNamed) return;
+      await appended(BIG.log, end + 1, end + 1);
+      await appended(BIG.log, end + 2, end + 9);
+    },
+    "new contents": () => store.overwriteEntries(entries(log, 2, 5, (seq) => ({ id: `own ${seq}` }))),
+    "a change of a session": async () => replaced(store, await found(), { title: "x", labels: { all: "", some: "8" } }),
+    "a seal": () => store.seal(log),
+    "a restored session": async () => {
+      const { markedAtMs: _, ...made } = next(await found(), { uid: `${uid}-copy`, sessionId: `${uid}-copy` });
+      await store.createRecord({ ...made, deleted: true, restoring: true, markedAtMs: 0 });
+      await store.publishRecord({ ...made, markedAtMs: null });
+    },
+    todos: async () => [await setTodos(), await setTodos()],
+    "what to sweep": () => store.listSweepable(1e9, PAGE.limit),
+    "nothing to sweep": () => store.listSweepable(0, PAGE.limit),
+    "sessions with drafts": () => store.listDrafting("", PAGE.limit),
+    "expired sessions": () => store.listExpired({ expireTimeMicros: T0 + 1500 }, PAGE.limit),
+    "sessions that nobody has used": () =>
+      store.listExpired({ expireTimeMicros: T0, updateTimeMicros: T0 + 1500 }, PAGE.limit),
+    "no expired sessions": () => store.listExpired({ expireTimeMicros: 5, updateTimeMicros: 0 }, PAGE.limit),
+    "the next records": () => store.scanRecords("", PAGE.limit),
+    "the removal of a range": () => store.deleteEntries({ log, first: 2, last: 4 }, PAGE.limit),
+    "the removal of the rest of a log": () => store.deleteEntries({ log, first: 5, last: 1e9 }, PAGE.limit),
+    "the removal of all logs": () => store.deleteEntries({ uid }, PAGE.limit),
+    "the removal of a session": async () => {
+      await replaced(store, await found(), { deleted: true });
+      await store.deleteRecord(uid);
+    },
+  };
+}
+
+/** Calls that read more the more there is: they look at all sessions or namespaces. */
+export function surveysOf(database: PostgresLogDatabase): Calls {
+  return {
+    "logs without a session": () => database.namespace("default").listOrphans(20),
+    "all namespaces": () => database.listNamespaces(),
+    figures: () => database.figures(),
+  };
+}
+
+/** Searches for a word of all messages and for one of a few, also in the logs of some sessions. */
+export function searchesOf(database: PostgresLogDatabase): Calls {
+  const { searchEntries } = database.namespace("default");
+  const search = (text: string, owners?: readonly string[]) => {
+    const terms = [{ text, words: text.split(" "), isPrefix: false }];
+    return async () => searchEntries?.({ terms, owners }, PAGE);
+  };
+  return {
+    "a word that all have": search("common"),
+    "a word that few have": search("w77"),
+    "a phrase": search("common w77"),
+    "a word in a session": search("w77", ["u3"]),
+    "a phrase in a session": search("common w77", ["u3"]),
+  };
+}
