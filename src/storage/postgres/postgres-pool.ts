@@ -65,8 +65,9 @@ class PostgresClient extends pg.Client {
     });
     // A statement under way is rejected as well. Without a listener the process would end.
     this.on("error", () => {});
-    this.on("notice", ({ code, severity }) => {
-      if (code === WARNING && severity === "WARNING") this.hasWarning = true;
+    // The severity is in the language of the server.
+    this.on("notice", ({ code }) => {
+      this.hasWarning ||= code === WARNING;
     });
   }
 }
@@ -202,12 +203,13 @@ export class PostgresPool {
   async #free(client: pg.PoolClient & PostgresClient, work: Promise<unknown>): Promise<void> {
     const ended = work.then(
       () => false,
-      // The request has hit this statement, so it cannot hit the next one.
       (error) => wasCanceled(error),
     );
     const late = sleep(CANCEL_MS, false, { ref: false });
-    await sendCancelRequest(client, CANCEL_MS);
-    client.release(!(await Promise.race([ended, late])));
+    const isTaken = await sendCancelRequest(client, CANCEL_MS);
+    const isCanceled = await Promise.race([ended, late]);
+    // A request that has not been taken, or has not ended this statement, might end the next one.
+    client.release(!(isTaken && isCanceled));
   }
 
   async #repeat<T>(
