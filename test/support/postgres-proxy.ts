@@ -39,6 +39,8 @@ export interface PostgresProxy {
   readonly connections: number;
   /** How many requests to cancel a statement have passed. */
   readonly cancels: number;
+  /** Lets no further statement through until the function that it returns is called. */
+  hold(): () => void;
   /** Decides about the next statement for which this returns a fate. Only one waits at a time. */
   meet(fateOf: (text: string) => Fate | undefined): Met;
   close(): Promise<void>;
@@ -59,6 +61,7 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
   const statements: string[] = [];
   let cancels = 0;
   let waiting: Waiting | undefined;
+  let held: Promise<void> | undefined;
 
   const server = createServer((client) => {
     const upstream = connect(serverPort, "127.0.0.1");
@@ -100,7 +103,12 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
       lost: async () => cut(),
       "lost half way": (statement) => sendThen(statement.subarray(0, statement.length >> 1), cut),
       "not finished": (statement, last) => sendThen(statement.subarray(0, statement.length - last.length), cut),
-      running: (statement) => sendThen(statement, cut),
+      running: async (statement) => {
+        isCut = true;
+        client.destroy();
+        // Destroying this end as well might take away what the server has not read yet.
+        upstream.end(statement);
+      },
       late: async (statement, _last, keep) => {
         isCut = true;
         client.destroy();
@@ -155,7 +163,8 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
             void fulfil[fate](statement, message, keep).then(tell);
           } else {
             statements.push(text);
-            upstream.write(statement);
+            if (held) void held.then(() => upstream.write(statement));
+            else upstream.write(statement);
           }
         }
       }, true),
@@ -171,6 +180,16 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
     statements,
     get cancels() {
       return cancels;
+    },
+    hold() {
+      let release = () => {};
+      held = new Promise((resolve) => {
+        release = () => {
+          held = undefined;
+          resolve();
+        };
+      });
+      return release;
     },
     meet(fateOf) {
       let deliver: () => Promise<void> = () => Promise.reject(new Error("No statement is late"));

@@ -16,7 +16,6 @@ const GATHER_MS = 10;
 const MOST_BYTES = 7900;
 /** How long a notification to oneself may take. */
 const ECHO_MS = 2000;
-/** How often it is checked that notifications arrive. */
 const CHECK_MS = 30_000;
 const FIRST_PAUSE_MS = 500;
 const MOST_PAUSE_MS = 30_000;
@@ -27,6 +26,8 @@ export interface ChangesOptions {
   readonly channel: string;
   /** Where to listen; null not to. */
   readonly listenUrl: string | null;
+  /** How often it is checked that notifications arrive; every 30 s when absent. */
+  readonly checkMs?: number;
   /** Called once when listening fails, and again only after it has worked in between. */
   readonly onFailure: Notify;
 }
@@ -120,6 +121,7 @@ export class PostgresChanges {
       application_name: "session-pool listener",
       connectionString: url,
       connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: CONNECT_MS,
       keepAlive: true,
     });
     // The connection's end is what tells that it has failed.
@@ -138,7 +140,18 @@ export class PostgresChanges {
   #hear(payload: string): void {
     const [from, ...uids] = payload.split(" ");
     if (from === this.#own) this.#onEcho();
-    else for (const uid of uids) for (const listener of this.#listeners) listener(decodeURIComponent(uid));
+    else for (const uid of uids) this.#tellListeners(uid);
+  }
+
+  /** Whoever may connect to the database may send anything on any channel. */
+  #tellListeners(encoded: string): void {
+    let uid: string;
+    try {
+      uid = decodeURIComponent(encoded);
+    } catch {
+      return;
+    }
+    for (const listener of this.#listeners) listener(uid);
   }
 
   /** Whether a notification that this process sends comes back to it. */
@@ -185,7 +198,7 @@ export class PostgresChanges {
     for (;;) {
       if (!(await this.#hears())) return;
       onHeard();
-      await sleep(CHECK_MS, undefined, { signal: over, ref: false }).catch(() => {});
+      await sleep(this.#options.checkMs ?? CHECK_MS, undefined, { signal: over, ref: false }).catch(() => {});
       if (over.aborted) return;
     }
   }

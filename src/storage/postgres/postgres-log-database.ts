@@ -64,7 +64,7 @@ export class PostgresLogDatabase implements LogDatabase {
       const hears = await changes.start();
       if (!hears) onNotice?.("PostgreSQL sends no notifications here: watchers poll for what other processes write");
       const sql = statementsFor(schema);
-      const parts = { pool, sql, turns: new Turns(), changes, hears, search: searches };
+      const parts = { pool, sql, turns: new Turns(timeoutMs), changes, hears, search: searches };
       const database = new PostgresLogDatabase(name, schema, parts, { onNotice, onAnomaly });
       await database.#isReadOnly();
       for (const risk of database.#risks) onAnomaly(risk);

@@ -40,11 +40,11 @@ export class PostgresLogs {
     const isOne = rows.length === 1;
     const columns = isOne ? one : one.map((_, i) => rows.map((row) => row[i] as string | number | null));
     const values = [...place, this.#namespace, write, seq, ...columns];
-    const stored = await turns.take(uid, call, () =>
-      pool.settle(call, async (isRepeat) => {
-        const answer = numberOf(await pool.run(isOne ? sql.appendOne : sql.appendMany, values, call));
+    const stored = await turns.take(uid, call, (limited) =>
+      pool.settle(limited, async (isRepeat) => {
+        const answer = numberOf(await pool.run(isOne ? sql.appendOne : sql.appendMany, values, limited));
         if (!isRepeat || answer === rows.length) return answer;
-        const [at] = await pool.run(sql.writeAt, [...place, seq, this.#namespace], call);
+        const [at] = await pool.run(sql.writeAt, [...place, seq, this.#namespace], limited);
         return at?.[0] === write ? rows.length : answer;
       }),
     );
@@ -58,8 +58,8 @@ export class PostgresLogs {
     const { pool, sql, turns, changes } = this.#shared;
     const uid = ownerOf(log);
     const values = [...splitLog(log), this.#namespace, newWrite()];
-    const count = await turns.take(uid, call, () =>
-      pool.settle(call, async () => numberOf(await pool.run(sql.seal, values, call))),
+    const count = await turns.take(uid, call, (limited) =>
+      pool.settle(limited, async () => numberOf(await pool.run(sql.seal, values, limited))),
     );
     if (count === UNNAMED) return "unnamed";
     changes.tell(uid);

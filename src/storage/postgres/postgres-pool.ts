@@ -14,6 +14,7 @@ import {
   wasCanceled,
   wasRefused,
 } from "./postgres-errors.js";
+import { withinLimit } from "./time-limit.js";
 
 export type Value = string | number | boolean | null | readonly (string | number | null)[];
 export type Row = readonly (string | number | boolean | null)[];
@@ -131,17 +132,11 @@ export class PostgresPool {
     prepare: boolean = this.#options.prepare,
   ): Promise<Row[]> {
     checkCall(call);
-    const limitMs = Date.now() + this.#options.timeoutMs;
     const name = prepare ? { name: this.#nameOf(text) } : {};
     const query = { ...name, text, values: values as unknown[], rowMode: "array" as const };
-    const endsAtDeadline = call?.deadlineMs !== undefined && call.deadlineMs <= limitMs;
-    const limited = endsAtDeadline ? call : { deadlineMs: limitMs, signal: call?.signal };
-    try {
-      return await this.#runOn(await this.#connect(limited), query, limited);
-    } catch (error) {
-      const isLate = error instanceof DomainError && error.code === "deadline_exceeded" && !endsAtDeadline;
-      throw isLate ? new DomainError("unavailable", "PostgreSQL does not answer") : error;
-    }
+    return withinLimit(call, this.#options.timeoutMs, async (limited) =>
+      this.#runOn(await this.#connect(limited), query, limited),
+    );
   }
 
   /**

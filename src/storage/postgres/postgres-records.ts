@@ -32,14 +32,14 @@ export class PostgresRecords {
     const blockedBy = newWrite();
     const blocker = [...scope, ...blockerValues(record, blockedBy)];
     const sentAtMs = performance.now();
-    const outcome = await this.#inTurn(record.uid, call, async () => {
-      const first = await pool.settle(call, async (isRepeat) => {
+    const outcome = await this.#inTurn(record.uid, call, async (limited) => {
+      const first = await pool.settle(limited, async (isRepeat) => {
         // Rule: repeated-create-unknown.
-        if (isRepeat) return this.#block(blocker, blockedBy, sentAtMs, call);
-        if (countOf(await pool.run(sql.create, values, call)) === 1) return "created";
-        return (await this.readByUid(record.uid, call)) === null ? "exists" : "created";
+        if (isRepeat) return this.#block(blocker, blockedBy, sentAtMs, limited);
+        if (countOf(await pool.run(sql.create, values, limited)) === 1) return "created";
+        return (await this.readByUid(record.uid, limited)) === null ? "exists" : "created";
       });
-      return first === "blocked" ? this.#unblock(scope, blockedBy, record, call) : first;
+      return first === "blocked" ? this.#unblock(scope, blockedBy, record, limited) : first;
     });
     if (outcome === "unknown") throw unknown(record, "created");
     if (outcome === "created") changes.tell(record.uid);
@@ -77,15 +77,16 @@ export class PostgresRecords {
     const { pool, sql, turns } = this.#shared;
     const values = [this.#namespace, toColumn(sessionId)];
     // Its uid is not known yet, and no uid has U+0000.
-    return turns.take(`\u0000${values.join("\u0000")}`, call, async () =>
-      recordOf(await pool.writeOnce(sql.raiseForks, values, call)),
+    return turns.take(`\u0000${values.join("\u0000")}`, call, async (limited) =>
+      recordOf(await pool.writeOnce(sql.raiseForks, values, limited)),
     );
   }
 
   async addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
     const { pool, sql } = this.#shared;
     const values = [toColumn(uid), this.#namespace, delta];
-    return this.#inTurn(uid, call, async () => (await pool.writeOnce(sql.addFork, values, call)).length === 1);
+    const work = async (limited: Call) => (await pool.writeOnce(sql.addFork, values, limited)).length === 1;
+    return this.#inTurn(uid, call, work);
   }
 
   async replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {
@@ -93,12 +94,12 @@ export class PostgresRecords {
     const write = newWrite();
     const scope = [toColumn(record.uid), this.#namespace];
     const values = [...scope, ifRevision, ...recordValues(record, write)];
-    const replaced = await this.#inTurn(record.uid, call, () =>
-      pool.settle(call, async (isRepeat) => {
+    const replaced = await this.#inTurn(record.uid, call, (limited) =>
+      pool.settle(limited, async (isRepeat) => {
         // Rule: compare-and-set.
-        const after = recordOf(await pool.run(sql.replace, values, call));
+        const after = recordOf(await pool.run(sql.replace, values, limited));
         if (after !== null || !isRepeat) return after;
-        const [stored] = await pool.run(sql.writeOf, scope, call);
+        const [stored] = await pool.run(sql.writeOf, scope, limited);
         const found = stored && toRecord(stored.slice(1));
         if (stored?.[0] === write) return found as SessionRecord;
         if (found?.revision === ifRevision + 1) return null;
@@ -114,15 +115,16 @@ export class PostgresRecords {
     const { pool, sql, changes } = this.#shared;
     const scope = [toColumn(record.uid), this.#namespace];
     const values = [...scope, null, ...recordValues(record, newWrite())];
-    const outcome = await this.#inTurn(record.uid, call, () =>
-      pool.settle(call, async (isRepeat) => {
+    const outcome = await this.#inTurn(record.uid, call, (limited) =>
+      pool.settle(limited, async (isRepeat) => {
         try {
-          if (recordOf(await pool.run(sql.publish, values, call)) !== null) return "published";
+          if (recordOf(await pool.run(sql.publish, values, limited)) !== null) return "published";
         } catch (error) {
-          if (takenKey(error) !== null) return "exists";
-          throw error;
+          if (takenKey(error) === null) throw error;
+          // An earlier send may still arrive, once the other session is deleted.
+          return isRepeat ? "unknown" : "exists";
         }
-        const [stored] = await pool.run(sql.writeOf, scope, call);
+        const [stored] = await pool.run(sql.writeOf, scope, limited);
         if (stored && !toRecord(stored.slice(1)).deleted) return "published";
         // After an unknown outcome it may have been published and deleted since, and forks may name its messages.
         return isRepeat ? "unknown" : "gone";
@@ -136,10 +138,11 @@ export class PostgresRecords {
   async delete(uid: string, call?: Call): Promise<boolean> {
     const { pool, sql } = this.#shared;
     const values = [toColumn(uid), this.#namespace];
-    return this.#inTurn(uid, call, async () => (await pool.writeOnce(sql.deleteRecord, values, call)).length === 1);
+    const work = async (limited: Call) => (await pool.writeOnce(sql.deleteRecord, values, limited)).length === 1;
+    return this.#inTurn(uid, call, work);
   }
 
-  #inTurn<T>(uid: string, call: Call | undefined, work: () => Promise<T>): Promise<T> {
+  #inTurn<T>(uid: string, call: Call | undefined, work: (limited: Call) => Promise<T>): Promise<T> {
     return this.#shared.turns.take(uid, call, work);
   }
 

@@ -1,5 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
+import { withinLimit } from "./time-limit.js";
 
 /**
  * Lets one piece of work a key run at a time, in the order in which they came. Writes of one session wait for each
@@ -8,22 +9,36 @@ import { untilCallEnd } from "../../domain/call-end.js";
  */
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
+  readonly #timeoutMs: number;
 
-  /** Rejects with the call's error, without running the work, when the call ends before its turn. */
-  async take<T>(key: string, call: Call | undefined, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key);
-    let end = () => {};
-    const promise = new Promise<void>((resolve) => {
-      end = resolve;
+  /** Waiting and work together may take `timeoutMs`. */
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * Rejects with the call's error, without running the work, when the call ends before its turn; with `unavailable` when
+   * the time is over. The work gets the call with that limit.
+   */
+  take<T>(key: string, call: Call | undefined, work: (limited: Call) => Promise<T>): Promise<T> {
+    return withinLimit(call, this.#timeoutMs, async (limited) => {
+      const before = this.#last.get(key);
+      let end = () => {};
+      const own = new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      const last = before === undefined ? own : before.then(() => own);
+      this.#last.set(key, last);
+      // Who gives up ends its own turn, but not those before it.
+      void last.then(() => {
+        if (this.#last.get(key) === last) this.#last.delete(key);
+      });
+      try {
+        if (before !== undefined) await untilCallEnd(before, limited);
+        return await work(limited);
+      } finally {
+        end();
+      }
     });
-    const mine = before === undefined ? promise : before.then(() => promise);
-    this.#last.set(key, mine);
-    try {
-      if (before !== undefined) await untilCallEnd(before, call);
-      return await work();
-    } finally {
-      end();
-      if (this.#last.get(key) === mine) this.#last.delete(key);
-    }
   }
 }
