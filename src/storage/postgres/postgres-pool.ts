@@ -39,7 +39,8 @@ const IDLE_MS = 60_000;
 const LIFETIME_S = 1800;
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
-const WARNING = "01000";
+/** The server's function that warns when a commit no longer waits for standbys. The text of its warning is translated. */
+const WAIT_FOR_STANDBYS = "SyncRepWaitForLSN";
 
 /** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
 const BOOL = 16;
@@ -54,8 +55,8 @@ const TYPES = {
 /** A connection that knows what the server has said about itself. */
 class PostgresClient extends pg.Client {
   isStandby = false;
-  /** Whether the server has warned since this was set to false. No statement of ours makes it warn by itself. */
-  hasWarning = false;
+  /** Whether a commit has not waited for its standbys since this was set to false. */
+  isUnreplicated = false;
 
   constructor(config?: pg.ClientConfig) {
     super(config);
@@ -65,8 +66,8 @@ class PostgresClient extends pg.Client {
     });
     // A statement under way is rejected as well. Without a listener the process would end.
     this.on("error", () => {});
-    this.on("notice", ({ code, severity }) => {
-      if (code === WARNING && severity === "WARNING") this.hasWarning = true;
+    this.on("notice", ({ routine }) => {
+      if (routine === WAIT_FOR_STANDBYS) this.isUnreplicated = true;
     });
   }
 }
@@ -182,7 +183,7 @@ export class PostgresPool {
 
   async #runOn(client: pg.PoolClient, query: pg.QueryArrayConfig, call: Call | undefined): Promise<Row[]> {
     const own = client as pg.PoolClient & PostgresClient;
-    own.hasWarning = false;
+    own.isUnreplicated = false;
     const work = client.query(query).then(({ rows }) => rows as unknown as Row[]);
     let rows: Row[];
     try {
@@ -192,9 +193,9 @@ export class PostgresPool {
       else client.release(!isReusable(error));
       throw postgresError(error);
     }
-    client.release(own.hasWarning || own.isStandby);
+    client.release(own.isUnreplicated || own.isStandby);
     // Rule: synchronous replication. A commit whose wait for standbys was canceled is answered like any other.
-    if (own.hasWarning) throw postgresError(new Unreplicated("The server has warned about a commit"));
+    if (own.isUnreplicated) throw postgresError(new Unreplicated("A commit has not waited for its standbys"));
     return rows;
   }
 
