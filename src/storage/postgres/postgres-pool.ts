@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Call, checkCall } from "../../domain/call.js";
@@ -85,6 +86,7 @@ export class PostgresPool {
 
   constructor(driverUrl: string, options: PoolOptions) {
     this.#options = options;
+    setMaxListeners(0, this.#closed.signal);
     this.#pool = new pg.Pool({
       application_name: "session-pool",
       connectionString: driverUrl,
@@ -156,27 +158,25 @@ export class PostgresPool {
     }
   }
 
-  /** Waits for running statements. */
+  /** Waits for running statements. Rejects those that wait for a connection. */
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return;
-    this.#closed.abort();
+    this.#closed.abort(new DomainError("unavailable", "The store is closed"));
     await this.#pool.end();
   }
 
   async #connect(call: Call | undefined): Promise<pg.PoolClient> {
-    if (this.#closed.signal.aborted) throw new DomainError("unavailable", "The store is closed");
-    let isOver = false;
-    const connecting = this.#pool.connect().then(
-      (client) => {
-        if (isOver) client.release();
-        return client;
-      },
-      (error) => {
-        throw postgresError(new NotConnected("There is no connection", { cause: error }));
-      },
-    );
-    return untilCallEnd(connecting, call).catch((error) => {
-      isOver = true;
+    checkCall({ signal: this.#closed.signal });
+    const connecting = this.#pool.connect().catch((error) => {
+      throw postgresError(new NotConnected("There is no connection", { cause: error }));
+    });
+    // Once it closes, the pool of the driver gives no connection to those who wait for one.
+    const waiting = untilCallEnd(connecting, { signal: this.#closed.signal });
+    return untilCallEnd(waiting, call).catch((error) => {
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      );
       throw error;
     });
   }
