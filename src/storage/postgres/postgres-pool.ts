@@ -12,6 +12,7 @@ import {
   postgresError,
   Unreplicated,
   wasCanceled,
+  wasReadOnly,
   wasRefused,
 } from "./postgres-errors.js";
 
@@ -53,6 +54,8 @@ const TYPES = {
 /** A connection that knows what the server has said about itself. */
 class PostgresClient extends pg.Client {
   isStandby = false;
+  /** The generation of connections to which it belongs. */
+  generation = 0;
   /** Whether the server has warned since this was set to false. No statement of ours makes it warn by itself. */
   hasWarning = false;
 
@@ -80,6 +83,8 @@ export class PostgresPool {
   /** Maps statements to the names under which they are prepared. */
   readonly #names = new Map<string, string>();
   readonly #closed = new AbortController();
+  /** Connections of earlier generations are closed when they are taken from the pool. */
+  #generation = 0;
 
   constructor(driverUrl: string, options: PoolOptions) {
     this.#options = options;
@@ -97,6 +102,9 @@ export class PostgresPool {
         if ((client as PostgresClient).isStandby) throw new DomainError("unavailable", "PostgreSQL is a standby");
       },
     } as pg.PoolConfig);
+    this.#pool.on("connect", (client) => {
+      (client as pg.PoolClient & PostgresClient).generation = this.#generation;
+    });
     // The pool has removed the connection already, and makes another one when it needs it.
     this.#pool.on("error", () => {});
   }
@@ -170,7 +178,7 @@ export class PostgresPool {
   async #connect(call: Call | undefined): Promise<pg.PoolClient> {
     if (this.#closed.signal.aborted) throw new DomainError("unavailable", "The store is closed");
     let isOver = false;
-    const connecting = this.#pool.connect().then(
+    const connecting = this.#take().then(
       (client) => {
         if (isOver) client.release();
         return client;
@@ -185,6 +193,22 @@ export class PostgresPool {
     });
   }
 
+  async #take(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = (await this.#pool.connect()) as pg.PoolClient & PostgresClient;
+      if (client.generation === this.#generation) return client;
+      client.release(true);
+    }
+  }
+
+  /**
+   * Begins a new generation, because one connection has shown that its server may have been replaced. What others of
+   * its generation read there may be old, and what they write may wait for ever.
+   */
+  #leave({ generation }: PostgresClient): void {
+    if (generation === this.#generation) this.#generation++;
+  }
+
   async #runOn(client: pg.PoolClient, query: pg.QueryArrayConfig, call: Call | undefined): Promise<Row[]> {
     const own = client as pg.PoolClient & PostgresClient;
     own.hasWarning = false;
@@ -194,9 +218,13 @@ export class PostgresPool {
       rows = await untilCallEnd(work, call);
     } catch (error) {
       if (error instanceof DomainError) void this.#free(own, work);
-      else client.release(!isReusable(error));
+      else {
+        if (wasReadOnly(error)) this.#leave(own);
+        client.release(!isReusable(error));
+      }
       throw postgresError(error);
     }
+    if (own.hasWarning || own.isStandby) this.#leave(own);
     client.release(own.hasWarning || own.isStandby);
     // Rule: synchronous replication. A commit whose wait for standbys was canceled is answered like any other.
     if (own.hasWarning) throw postgresError(new Unreplicated("The server has warned about a commit"));
@@ -205,14 +233,17 @@ export class PostgresPool {
 
   /** Ends what a connection does, for a call that has ended, and puts it back if that is sure to be over. */
   async #free(client: pg.PoolClient & PostgresClient, work: Promise<unknown>): Promise<void> {
-    const ended = work.then(
-      () => false,
+    const answered = work.then(
+      () => "answered" as const,
       // The request has hit this statement, so it cannot hit the next one.
-      (error) => wasCanceled(error),
+      (error) => (wasCanceled(error) ? ("canceled" as const) : ("answered" as const)),
     );
-    const late = sleep(CANCEL_MS, false, { ref: false });
+    const late = sleep(CANCEL_MS, "silent" as const, { ref: false });
     await sendCancelRequest(client, CANCEL_MS);
-    client.release(!(await Promise.race([ended, late])));
+    const outcome = await Promise.race([answered, late]);
+    // A commit whose wait for standbys was canceled is answered with a warning.
+    if (outcome === "silent" || client.hasWarning) this.#leave(client);
+    client.release(outcome !== "canceled");
   }
 
   async #repeat<T>(
