@@ -27,7 +27,8 @@ export function sendCancelRequest(client: pg.Client, withinMs: number): Promise<
       clearTimeout(timer);
       resolve();
     });
-    socket.on("connect", () => socket.end(request));
+    // PgBouncer forgets a request whose sender closes first.
+    socket.on("connect", () => socket.write(request));
     socket.resume();
   });
 }
