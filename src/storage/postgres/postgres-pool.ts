@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Call, checkCall } from "../../domain/call.js";
@@ -83,6 +84,8 @@ export class PostgresPool {
   readonly #closed = new AbortController();
 
   constructor(driverUrl: string, options: PoolOptions) {
+    // Any number of operations may wait for their next attempt.
+    setMaxListeners(0, this.#closed.signal);
     this.#options = options;
     this.#pool = new pg.Pool({
       application_name: "session-pool",
