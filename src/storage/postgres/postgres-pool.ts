@@ -90,8 +90,9 @@ export class PostgresPool {
   #generation = 0;
 
   constructor(driverUrl: string, options: PoolOptions) {
-    this.#options = options;
+    // Any number of operations may wait for their next attempt.
     setMaxListeners(0, this.#closed.signal);
+    this.#options = options;
     this.#pool = new pg.Pool({
       application_name: "session-pool",
       connectionString: driverUrl,
