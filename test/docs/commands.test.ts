@@ -14,6 +14,8 @@ const pages = files.filter(
 /** Pages whose every command another test runs. */
 const RUN_WHOLE = new Map([
   ["docs/operations/move.md", "test/docs/move.test.ts"],
+  ["docs/operations/postgres.md", "test/docs/postgres.test.ts"],
+  ["docs/operations/postgres-server.md", "test/docs/postgres-server.test.ts"],
   ["docs/tutorials/chat-backend-in-python.md", "test/docs/tutorials.test.ts"],
   ["docs/tutorials/chat-backend-in-typescript.md", "test/docs/tutorials.test.ts"],
 ]);

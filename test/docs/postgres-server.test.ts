@@ -29,10 +29,6 @@ async function findServer(): Promise<OwnPostgresServer> {
 await describeWith("the page on the PostgreSQL server", findServer, (server) => {
   const { host, port, username } = new URL(server.url);
   const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: `/${database}` }).href;
-  const statements = (text: string) =>
-    documentedProgram("sql", text)
-      .trim()
-      .split(/(?<=;)\n/);
   let folder: string;
   let page: PageCommands;
 
@@ -71,7 +67,7 @@ await describeWith("the page on the PostgreSQL server", findServer, (server) => 
   });
 
   it("shows dead rows, and what is running", async () => {
-    const [dead = "", often = ""] = statements("n_dead_tup");
+    const [dead = "", often = ""] = statementsOf(documentedProgram("sql", "n_dead_tup"));
     expect(await query(urlOf("session_pool"), dead)).toContainEqual(expect.objectContaining({ relname: "sessions" }));
     await query(urlOf("session_pool"), often);
     const { child } = await Child.serve("--storage", `postgres://app@${host}/session_pool`);
@@ -93,7 +89,7 @@ await describeWith("the page on the PostgreSQL server", findServer, (server) => 
   it("makes a synchronous standby", async () => {
     const programs = await installedPostgres();
     if (programs === null) throw new Error("pg_basebackup is installed, and postgres is not");
-    await query(server.url, ...statements("CREATE ROLE replicator"));
+    await query(server.url, ...statementsOf(documentedProgram("sql", "CREATE ROLE replicator")));
     await page.run("A standby that loses nothing");
     const copy = join(folder, "standby");
     const standbyPort = await freePort();
@@ -101,7 +97,7 @@ await describeWith("the page on the PostgreSQL server", findServer, (server) => 
     const user = await serverUser();
     await giveTo(user, folder);
     const standby = await startPostgresProcess(join(programs, "postgres"), copy, standbyPort, user);
-    const [listen = "", reload = "", look = ""] = statements("synchronous_standby_names");
+    const [listen = "", reload = "", look = ""] = statementsOf(documentedProgram("sql", "synchronous_standby_names"));
     await query(server.url, listen, reload);
     const expected = { application_name: "standby1", state: "streaming", sync_state: "quorum" };
     await poll(async () => {
@@ -112,6 +108,11 @@ await describeWith("the page on the PostgreSQL server", findServer, (server) => 
     await query(server.url, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()");
   });
 });
+
+/** The statements of a program in SQL, each of which ends with its line. */
+function statementsOf(program: string): string[] {
+  return program.trim().split(/(?<=;)\n/);
+}
 
 async function answersOf(storage: string): Promise<object> {
   const { child, httpUrl } = await Child.serve("--storage", storage);

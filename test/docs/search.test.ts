@@ -7,22 +7,24 @@ import { afterAll, describe, expect, it } from "vitest";
 import { parseSearch } from "../../src/domain/search.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
 import { documentedProgram } from "../clients/documented.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import * as postgresServer from "../support/postgres-server.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-search-"));
 const mongo = await startMongoServer();
+const postgres = await postgresServer.startPostgresServer({ fast: true });
 afterAll(async () => {
+  await postgres?.stop();
   await mongo?.stop();
   rmSync(folder, { recursive: true });
 });
 
 /** Stores a message, with an index of words or without, and says whether the words of all messages are found. */
 async function writeTo(url: string, id: string, search: boolean): Promise<number | "off"> {
-  const database = url.startsWith("sqlite:")
-    ? await SqliteLogDatabase.open(url.slice("sqlite:".length), { search })
-    : await MongoLogDatabase.connect(url, { search });
+  const database = await open(url, search);
   try {
     const provider = new LogHistoryProvider(database.namespace("default"), { search });
     const message = { id, role: "user", parts: [{ id: "", type: "text", text: "azaleas bloom" }] };
@@ -36,6 +38,13 @@ async function writeTo(url: string, id: string, search: boolean): Promise<number
   }
 }
 
+function open(url: string, search: boolean) {
+  if (url.startsWith("sqlite:")) return SqliteLogDatabase.open(url.slice("sqlite:".length), { search });
+  return url.startsWith("postgres:")
+    ? PostgresLogDatabase.connect(url, { search })
+    : MongoLogDatabase.connect(url, { search });
+}
+
 describe("the page's way to remove an index of words", () => {
   it("leaves a SQLite file without any of it, and one can be added again", async () => {
     const path = join(folder, "pool.db");
@@ -46,6 +55,17 @@ describe("the page's way to remove an index of words", () => {
     const left = db.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'").all([]);
     db.close();
     expect(left).toEqual([]);
+    await writeTo(url, "m2", false);
+    expect(await writeTo(url, "m3", true)).toBe(3);
+  });
+
+  it.skipIf(postgres === null)("leaves a PostgreSQL schema without any of it, and one can be added again", async () => {
+    const url = await postgresServer.freshDatabaseUrl(postgres!);
+    expect(await writeTo(url, "m1", true)).toBe(1);
+    const removal = documentedProgram("sql", "DROP INDEX session_pool.messages_by_words");
+    await postgresServer.query(url, ...removal.trim().split("\n"));
+    const left = "SELECT id FROM session_pool.messages WHERE words IS NOT NULL";
+    expect(await postgresServer.query(url, left)).toEqual([]);
     await writeTo(url, "m2", false);
     expect(await writeTo(url, "m3", true)).toBe(3);
   });

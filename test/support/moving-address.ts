@@ -8,6 +8,8 @@ export interface Address {
   moveTo(port: number): void;
   /** Resets all open connections. */
   reset(): void;
+  /** Leaves all open connections open, and passes nothing on them any more, as when a server is cut off. */
+  silence(): void;
   close(): Promise<void>;
 }
 
@@ -36,6 +38,9 @@ export async function startAddress(targetPort: number): Promise<Address> {
     },
     reset() {
       for (const socket of sockets) socket.resetAndDestroy();
+    },
+    silence() {
+      for (const socket of sockets) socket.unpipe().pause();
     },
     async close() {
       for (const socket of sockets) socket.destroy();

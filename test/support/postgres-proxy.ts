@@ -57,7 +57,13 @@ interface Waiting {
 }
 
 const CANCEL_BYTES = 16;
-const GERMAN = { S: "WARNUNG", V: "WARNING", C: "01000", M: "storniere Warten auf synchrone Replikation" };
+const GERMAN = {
+  S: "WARNUNG",
+  V: "WARNING",
+  C: "01000",
+  M: "storniere Warten auf synchrone Replikation",
+  R: "SyncRepWaitForLSN",
+};
 
 /** Passes connections on to a PostgreSQL server on this machine, and breaks them where a test wants it. */
 export async function startPostgresProxy(serverPort: number): Promise<PostgresProxy> {

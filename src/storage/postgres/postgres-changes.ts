@@ -16,17 +16,19 @@ const GATHER_MS = 10;
 const MOST_BYTES = 7900;
 /** How long a notification to oneself may take. */
 const ECHO_MS = 2000;
-/** How often it is checked that notifications arrive. */
 const CHECK_MS = 30_000;
 const FIRST_PAUSE_MS = 500;
 const MOST_PAUSE_MS = 30_000;
 const CONNECT_MS = 5000;
+const UNLISTEN_TRIES = 50;
 
 export interface ChangesOptions {
   /** The channel, which is the name of the schema. */
   readonly channel: string;
   /** Where to listen; null not to. */
   readonly listenUrl: string | null;
+  /** How often it is checked that notifications arrive; every 30 s when absent. */
+  readonly checkMs?: number;
   /** Called once when listening fails, and again only after it has worked in between. */
   readonly onFailure: Notify;
 }
@@ -68,6 +70,7 @@ export class PostgresChanges {
         this.#listening = this.#stayListening(client, listenUrl);
         return true;
       }
+      await this.#unlisten(client);
       await end(client);
     } catch (error) {
       this.#fail("Listening for what other processes write has failed", error);
@@ -120,6 +123,7 @@ export class PostgresChanges {
       application_name: "session-pool listener",
       connectionString: url,
       connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: CONNECT_MS,
       keepAlive: true,
     });
     // The connection's end is what tells that it has failed.
@@ -135,10 +139,31 @@ export class PostgresChanges {
     return client;
   }
 
+  /** Looks for the connection that listens: a pooler hands out one after the other, and would keep it listening. */
+  async #unlisten(client: pg.Client): Promise<void> {
+    const { channel } = this.#options;
+    const listens = `SELECT 1 FROM pg_listening_channels() AS c WHERE c = ${pg.escapeLiteral(channel)}`;
+    for (let tries = 0; tries < UNLISTEN_TRIES; tries++) {
+      const results: unknown = await client.query(`${listens}; UNLISTEN ${quoted(channel)}`);
+      if ((results as readonly pg.QueryResult[])[0]?.rowCount === 1) return;
+    }
+  }
+
   #hear(payload: string): void {
     const [from, ...uids] = payload.split(" ");
     if (from === this.#own) this.#onEcho();
-    else for (const uid of uids) for (const listener of this.#listeners) listener(decodeURIComponent(uid));
+    else for (const uid of uids) this.#tellListeners(uid);
+  }
+
+  /** Whoever may connect to the database may send anything on any channel. */
+  #tellListeners(encoded: string): void {
+    let uid: string;
+    try {
+      uid = decodeURIComponent(encoded);
+    } catch {
+      return;
+    }
+    for (const listener of this.#listeners) listener(uid);
   }
 
   /** Whether a notification that this process sends comes back to it. */
@@ -185,7 +210,7 @@ export class PostgresChanges {
     for (;;) {
       if (!(await this.#hears())) return;
       onHeard();
-      await sleep(CHECK_MS, undefined, { signal: over, ref: false }).catch(() => {});
+      await sleep(this.#options.checkMs ?? CHECK_MS, undefined, { signal: over, ref: false }).catch(() => {});
       if (over.aborted) return;
     }
   }

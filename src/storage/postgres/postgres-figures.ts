@@ -12,7 +12,8 @@ export async function readFigures(
 ): Promise<StoreFigures> {
   const [row] = await pool.read(figuresStatement(schema, search), [schema, MOST_UNINDEXED], call);
   const [bytes, sessions, openDrafts, markMs, expireMicros, nowMicros, unindexed] = row as Figures;
-  const nowMs = nowMicros / 1000;
+  // As `timeMs` answers it.
+  const nowMs = Math.floor(nowMicros / 1000);
   return {
     bytes,
     sessions,
