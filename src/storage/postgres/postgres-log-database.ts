@@ -7,7 +7,7 @@ import { AppendGroups } from "./append-groups.js";
 import { DURABILITY, risksOf } from "./durability.js";
 import { checkIndexedLimits } from "./indexed-limits.js";
 import { PostgresChanges } from "./postgres-changes.js";
-import { postgresError } from "./postgres-errors.js";
+import { NOT_AVAILABLE, postgresError } from "./postgres-errors.js";
 import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
 import { PostgresPool } from "./postgres-pool.js";
@@ -79,14 +79,14 @@ export class PostgresLogDatabase implements LogDatabase {
       };
       const place = { name, schema, directUrl: listenUrl ?? driverUrl };
       const database = new PostgresLogDatabase(place, parts, { onNotice, onAnomaly });
-      await database.#isReadOnly();
+      if (await database.#isReadOnly()) throw new DomainError("unavailable", "PostgreSQL is a standby, or read-only");
       for (const risk of database.#risks) onAnomaly(risk);
       return database;
     } catch (error) {
       await changes.close();
       await pool.close();
       const mapped = postgresError(error);
-      if (mapped.code !== "unavailable" || /standby|read-only/.test(mapped.message)) throw mapped;
+      if (mapped.message !== NOT_AVAILABLE) throw mapped;
       throw new DomainError("unavailable", `${name} does not answer`, { cause: error });
     }
   }

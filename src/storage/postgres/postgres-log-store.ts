@@ -181,13 +181,16 @@ export class PostgresLogStore implements LogStore {
   }
 
   async replaceTodos(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
-    const { pool, sql } = this.#shared;
+    const { pool, sql, turns } = this.#shared;
     const values = [this.#namespace, JSON.stringify(todos)];
-    const rows =
-      ifRevision === 0
-        ? await pool.writeOnce(sql.insertTodos, values, call)
-        : await pool.writeOnce(sql.updateTodos, [...values, ifRevision], call);
-    return rows.length === 1;
+    // No uid has U+0000.
+    return turns.take(`\u0000${this.#namespace}`, call, async (limited) => {
+      const rows =
+        ifRevision === 0
+          ? await pool.writeOnce(sql.insertTodos, values, limited)
+          : await pool.writeOnce(sql.updateTodos, [...values, ifRevision], limited);
+      return rows.length === 1;
+    });
   }
 
   async ping(call?: Call): Promise<void> {

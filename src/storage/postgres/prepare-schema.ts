@@ -34,7 +34,13 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
     await checkServer(client);
     if ((await versionOf(client, options.schema)) === undefined) await makeSchema(client, options);
     const version = await versionOf(client, options.schema);
-    if (version === undefined || version > SCHEMA_VERSION) {
+    if (version === undefined) {
+      throw new DomainError(
+        "failed_precondition",
+        `Table meta of schema ${quoted(options.schema)} is not session-pool's`,
+      );
+    }
+    if (version > SCHEMA_VERSION) {
       throw new DomainError(
         "failed_precondition",
         `Schema ${quoted(options.schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
