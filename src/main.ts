@@ -67,8 +67,10 @@ addNamespaceOption(addStorageOption(program.command("erase")))
   .description("overwrite the content of a message and of all its copies; servers may run meanwhile")
   .argument("<session>", "session that has the message")
   .argument("<message>", "id of the message")
+  .option("--vacuum", "also clear old versions of rows from a PostgreSQL database", false)
+  .option("--vacuum-full", "also write its tables anew; meanwhile no server can use them", false)
   .action(async (session: string, message: string, flags) =>
-    (await commands.erase()).eraseMessage(flags, session, message),
+    (await commands.erase()).eraseMessage(flags, session, message, flags),
   );
 
 addNamespaceOption(addStorageOption(program.command("export")))

@@ -81,6 +81,11 @@ export class Pools {
     return this.#storage.risks();
   }
 
+  /** Clears away what erasures have left behind, as `LogDatabase` says; undefined where that is nothing. */
+  get vacuum(): Storage["vacuum"] {
+    return this.#storage.vacuum;
+  }
+
   /** Resolves when the store answers; rejects with `unavailable`. */
   async ping(): Promise<void> {
     const use = this.use("default");

@@ -1,3 +1,5 @@
+import { DomainError } from "../domain/errors.js";
+import type { RootPool } from "../pool/root-pool.js";
 import type { Pools } from "../pools.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import { print } from "./print.js";
@@ -6,29 +8,74 @@ import { type CommandTarget, withPools } from "./with-pools.js";
 
 const PAGE = 1000;
 
+export interface EraseOptions {
+  /** Whether to clear away what the database still keeps of the message, where it keeps something. */
+  readonly vacuum: boolean;
+  /** Whether to write the database's files anew for that. */
+  readonly vacuumFull: boolean;
+}
+
 /** Erases a message, with a progress bar on a terminal, and prints what was done. */
 export async function eraseMessage(
   { storage, namespace, limits }: CommandTarget,
   sessionId: string,
   messageId: string,
+  { vacuum, vacuumFull }: EraseOptions,
 ): Promise<void> {
+  const vacuums = vacuum || vacuumFull;
   const erase = async (pools: Pools) => {
-    const pool = pools.for(namespace);
-    const bar = progressBar("Erasing, round {round}:", "sessions | {copies} copies");
-    bar.start(await countSessions(pool.storage as StorageManager), 0, { round: 1, copies: 0 });
-    const onProgress = ({ round, sessions, copies }: { round: number; sessions: number; copies: number }) => {
-      // Sessions that are deleted but not swept yet are processed, too.
-      bar.setTotal(Math.max(bar.getTotal(), sessions));
-      bar.update(sessions, { round, copies });
-    };
-    try {
-      return (await pool.sessions.eraseMessage(sessionId, messageId, { onProgress })).copies;
-    } finally {
-      bar.stop();
-    }
+    const [erased] = await Promise.allSettled([eraseAll(pools.for(namespace), sessionId, messageId)]);
+    // What is left of a message that was deleted can be cleared away, too.
+    if (erased.status === "rejected" && !(vacuums && isNotFound(erased.reason))) throw erased.reason;
+    if (erased.status === "fulfilled") print(`Erased: ${erased.value} ${erased.value === 1 ? "copy" : "copies"}`);
+    if (vacuums) await vacuumStore(pools, vacuumFull);
+    else if (pools.vacuum) print("Old versions of rows stay in the database until a vacuum; --vacuum runs one");
+    if (erased.status === "rejected") throw erased.reason;
   };
-  const copies = await withPools(storage, erase, { limits });
-  print(`Erased: ${copies} ${copies === 1 ? "copy" : "copies"}`);
+  await withPools(storage, erase, { limits });
+}
+
+async function eraseAll(pool: RootPool, sessionId: string, messageId: string): Promise<number> {
+  const bar = progressBar("Erasing, round {round}:", "sessions | {copies} copies");
+  bar.start(await countSessions(pool.storage as StorageManager), 0, { round: 1, copies: 0 });
+  const onProgress = ({ round, sessions, copies }: { round: number; sessions: number; copies: number }) => {
+    // Sessions that are deleted but not swept yet are processed, too.
+    bar.setTotal(Math.max(bar.getTotal(), sessions));
+    bar.update(sessions, { round, copies });
+  };
+  try {
+    return (await pool.sessions.eraseMessage(sessionId, messageId, { onProgress })).copies;
+  } finally {
+    bar.stop();
+  }
+}
+
+async function vacuumStore({ vacuum }: Pools, full: boolean): Promise<void> {
+  if (vacuum === undefined) {
+    print("Vacuumed: nothing, because this store leaves nothing behind that a vacuum could clear away");
+    return;
+  }
+  const bar = progressBar("Vacuuming:", "pages");
+  bar.start(1, 0);
+  const onProgress = (pages: number, of: number) => {
+    bar.setTotal(of);
+    bar.update(pages);
+  };
+  try {
+    await vacuum({ full, onProgress });
+  } finally {
+    bar.stop();
+  }
+  print(
+    full
+      ? "Vacuumed: the messages and their indexes were written anew, without old versions"
+      : "Vacuumed: no old versions of rows are left; their bytes stay in free space until it is used again",
+  );
+  print("The write-ahead log, its archive and backups keep the message until they are removed");
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof DomainError && error.code === "not_found";
 }
 
 async function countSessions(storage: StorageManager): Promise<number> {

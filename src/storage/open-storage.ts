@@ -4,7 +4,7 @@ import { type Call, closeLimit } from "../domain/call.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
 import { type HistoryOptions, LogHistoryProvider, type SeenDrafts } from "./history/log-history-provider.js";
-import type { LogDatabase, StoreFigures } from "./history/log-store.js";
+import type { LogDatabase, StoreFigures, VacuumOptions } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
 import type { StorageProvider } from "./storage-provider.js";
 
@@ -46,6 +46,8 @@ export interface Storage {
   figures(call?: Call): Promise<StoreFigures | null>;
   /** What the database's settings endanger, as of the last ping, a sentence each. */
   risks(): readonly string[];
+  /** Clears away what erasures have left behind, as `LogDatabase` says; undefined where that is nothing. */
+  readonly vacuum?: ((options: VacuumOptions) => Promise<void>) | undefined;
   /** Closes the providers and then the database, both by the call's deadline, or within 5 s without one. */
   close(call?: Call): Promise<void>;
 }
@@ -138,6 +140,10 @@ class DatabaseStorage implements Storage {
 
   risks(): readonly string[] {
     return this.#database.risks ?? [];
+  }
+
+  get vacuum(): Storage["vacuum"] {
+    return this.#database.vacuum?.bind(this.#database);
   }
 
   async close(call?: Call): Promise<void> {

@@ -344,6 +344,16 @@ export interface StoreFigures {
 /** Counting more would cost more than an operator learns from it. */
 export const MOST_UNINDEXED = 10_000;
 
+export interface VacuumOptions {
+  /**
+   * Whether the files are written anew, so that no byte of an old version is left in them. Nobody else can use the
+   * messages meanwhile.
+   */
+  readonly full: boolean;
+  /** Is told now and then how many pages have been looked at. */
+  readonly onProgress?: ((pages: number, of: number) => void) | undefined;
+}
+
 /** A database that holds the logs of many namespaces. */
 export interface LogDatabase {
   /** A name without credentials, for the start line and logs: `sqlite:./data/session-pool.db`. */
@@ -362,6 +372,12 @@ export interface LogDatabase {
    * was acknowledged can be lost. Absent where no setting can do that.
    */
   readonly risks?: readonly string[];
+  /**
+   * Clears away the versions of rows that erasures have replaced and the database still keeps. Resolves when none is
+   * left that anybody could read. `failed_precondition`: the service may not do this, or something may still read them;
+   * the text says what. Absent where an erasure leaves nothing that this could clear away.
+   */
+  vacuum?(options: VacuumOptions): Promise<void>;
   /**
    * Waits for running writes until the call's deadline at most, and closes. A write that could not even begin by then
    * is rejected with `unavailable`.

@@ -1,8 +1,9 @@
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Limits } from "../../domain/limits.js";
-import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
+import type { LogDatabase, LogStore, StoreFigures, VacuumOptions } from "../history/log-store.js";
 import { fromColumn } from "../text-column.js";
+import { AppendGroups } from "./append-groups.js";
 import { DURABILITY, risksOf } from "./durability.js";
 import { checkIndexedLimits } from "./indexed-limits.js";
 import { PostgresChanges } from "./postgres-changes.js";
@@ -16,6 +17,7 @@ import { prepareSchema } from "./prepare-schema.js";
 import type { PostgresShared } from "./shared.js";
 import { statementsFor } from "./statements.js";
 import { Turns } from "./turns.js";
+import { vacuum } from "./vacuum.js";
 
 export interface PostgresOptions {
   /** Whether a missing schema is made; true when absent. If false, a missing schema is `failed_precondition`. */
@@ -44,6 +46,8 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 export class PostgresLogDatabase implements LogDatabase {
   readonly name: string;
   readonly #schema: string;
+  /** Leads to the server past a pooler, if such a URL is known. */
+  readonly #directUrl: string;
   readonly #shared: PostgresShared;
   readonly #searchIndex: PostgresSearchIndex | undefined;
   #risks: readonly string[] = [];
@@ -64,8 +68,17 @@ export class PostgresLogDatabase implements LogDatabase {
       const hears = await changes.start();
       if (!hears) onNotice?.("PostgreSQL sends no notifications here: watchers poll for what other processes write");
       const sql = statementsFor(schema);
-      const parts = { pool, sql, turns: new Turns(timeoutMs), changes, hears, search: searches };
-      const database = new PostgresLogDatabase(name, schema, parts, { onNotice, onAnomaly });
+      const parts = {
+        pool,
+        sql,
+        appends: new AppendGroups(pool, sql),
+        turns: new Turns(timeoutMs),
+        changes,
+        hears,
+        search: searches,
+      };
+      const place = { name, schema, directUrl: listenUrl ?? driverUrl };
+      const database = new PostgresLogDatabase(place, parts, { onNotice, onAnomaly });
       await database.#isReadOnly();
       for (const risk of database.#risks) onAnomaly(risk);
       return database;
@@ -79,13 +92,13 @@ export class PostgresLogDatabase implements LogDatabase {
   }
 
   private constructor(
-    name: string,
-    schema: string,
+    { name, schema, directUrl }: { readonly name: string; readonly schema: string; readonly directUrl: string },
     parts: Omit<PostgresShared, "isReadOnly">,
     notices: Pick<PostgresOptions, "onNotice" | "onAnomaly">,
   ) {
     this.name = name;
     this.#schema = schema;
+    this.#directUrl = directUrl;
     this.#shared = { ...parts, isReadOnly: (call) => this.#isReadOnly(call) };
     this.#searchIndex = parts.search ? new PostgresSearchIndex(parts.pool, schema, notices) : undefined;
   }
@@ -111,6 +124,11 @@ export class PostgresLogDatabase implements LogDatabase {
   /** Resolves when messages that were stored without words have got them, as far as this can be done. */
   async searchBuilt(): Promise<void> {
     await this.#searchIndex?.look();
+  }
+
+  /** Vacuums the messages and the samples that the planner has of their words. */
+  async vacuum(options: VacuumOptions): Promise<void> {
+    await vacuum(this.#shared.pool, this.#directUrl, this.#schema, options);
   }
 
   /** If the server does not answer by the deadline, connections go on closing after this has resolved. */

@@ -10,6 +10,7 @@ export const SCHEMA_VERSION = 1;
  * `messages`: the name of a log is `uid` and `log` together. `id` is null in a seal, `origin` when it equals
  * `session_id`, and `words` in what the index of words still lacks. `size` is the bytes of `body` and `id`. The key by
  * id begins with the id: with the log in front, a planner without statistics reads whole logs for a page.
+ * The planner takes no samples of bodies: no statement needs them, and they would outlive an erasure.
  *
  * `sessions`: `logs` are those that let entries in, `blocked` is a uid that no record may ever have, and `write` tells
  * the last write from others. `segments` is a JSON text without U+0000, which PostgreSQL's JSON functions refuse. What
@@ -40,6 +41,7 @@ CREATE TABLE ${s}.messages (
   CONSTRAINT messages_by_place PRIMARY KEY (uid, log, seq)
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.05);
 CREATE UNIQUE INDEX messages_by_id ON ${s}.messages (id, uid, log);
+ALTER TABLE ${s}.messages ALTER COLUMN body SET STATISTICS 0;
 
 CREATE TABLE ${s}.sessions (
   uid text COLLATE "C" NOT NULL,

@@ -1,0 +1,190 @@
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { schemaScript } from "../../src/storage/postgres/prepare-schema.js";
+import { poll } from "../support/poll.js";
+import { freshDatabaseUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";
+
+const server = await startOwnPostgresServer({
+  fast: true,
+  settings: { autovacuum: "off", max_prepared_transactions: "2" },
+});
+afterAll(() => server?.stop());
+
+const SECRETS = ["hunter1", "hunter2", "hunter3"];
+const MESSAGES = "session_pool.messages";
+
+let url: string;
+let database: PostgresLogDatabase;
+let provider: LogHistoryProvider;
+
+/** Stores messages in several sessions, has the planner take samples of them, and erases those with secrets. */
+async function eraseSecrets(): Promise<void> {
+  for (const sessionId of ["s", "t"]) {
+    await provider.createSession({ sessionId });
+    for (let i = 0; i < 30; i++) await provider.logMessages(sessionId, [says(`m${i}`, `harmless ${i} ${filler(i)}`)]);
+  }
+  await provider.logMessages("s", [says("short", "hunter1"), says("long", `hunter2 ${filler(20_000)}`)]);
+  await provider.startDraft("s", { id: "draft", role: "assistant", parts: [] });
+  await provider.extendDraft("s", "draft", 1, [{ kind: "append_text", partId: "p", text: "hunter3" }]);
+  await provider.finishDraft("s", "draft", { version: 2 });
+  await provider.forkConversation("s", "fork", { as: "fork" });
+  await query(url, `ANALYZE ${MESSAGES}`);
+  for (const id of ["short", "long", "draft"]) await provider.eraseMessage("s", id);
+  const rows = await query(url, `SELECT * FROM ${MESSAGES}`);
+  expect(JSON.stringify(rows)).not.toMatch(/hunter\d/);
+}
+
+function says(id: string, text: string) {
+  return { id, role: "user", parts: [{ id: "p", type: "text", text }] };
+}
+
+/** A text that is not compressed, so that what is around it in a file can be found. */
+function filler(bytes: number): string {
+  return randomBytes(Math.ceil(bytes / 2)).toString("base64");
+}
+
+/** The tables and indexes of the database whose files hold a secret, once everything is written to them. */
+async function holdersOfSecrets(): Promise<readonly string[]> {
+  await query(url, "CHECKPOINT");
+  const [row] = await query(url, "SELECT oid FROM pg_database WHERE datname = current_database()");
+  const folder = join(server!.process.folder, "base", String(row?.oid));
+  const names = readdirSync(folder).filter((name) => {
+    const bytes = readFileSync(join(folder, name));
+    return SECRETS.some((secret) => bytes.includes(secret));
+  });
+  const nodes = names.map((name) => Number(name.split(/[._]/)[0]));
+  const found = await query(
+    url,
+    `SELECT DISTINCT coalesce(pg_filenode_relation(0, n)::regclass::text, n::text) AS name
+      FROM unnest('{${nodes}}'::oid[]) AS n ORDER BY 1`,
+  );
+  return found.map(({ name }) => name as string);
+}
+
+/** How many row versions of the messages, and of what they keep out of line, hold a secret, seen by anybody or not. */
+async function versionsWithSecrets(): Promise<number> {
+  const [found] = await query(
+    url,
+    "CREATE EXTENSION IF NOT EXISTS pageinspect",
+    `SELECT count(*)::int AS versions
+      FROM pg_class AS c, unnest(ARRAY[c.oid, c.reltoastrelid]) AS t(oid),
+        generate_series(0, pg_relation_size(t.oid) / 8192 - 1) AS page,
+        heap_page_items(get_raw_page(t.oid::regclass::text, page::int)) AS version
+      WHERE c.oid = '${MESSAGES}'::regclass AND encode(version.t_data, 'escape') ~ 'hunter[123]'`,
+  );
+  return found?.versions as number;
+}
+
+/** A connection of its own, which the test's end closes. */
+async function connected(): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+}
+
+describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
+  beforeEach(async () => {
+    url = await freshDatabaseUrl(server!);
+    database = await PostgresLogDatabase.connect(url, { search: true });
+    onTestFinished(() => database.close());
+    provider = new LogHistoryProvider(database.namespace("default"), { search: true });
+    await eraseSecrets();
+  });
+
+  it("old versions of rows stay until a vacuum clears them away", async () => {
+    expect(await versionsWithSecrets()).toBeGreaterThan(0);
+    await database.vacuum({ full: false });
+    expect(await versionsWithSecrets()).toBe(0);
+  });
+
+  it("a full vacuum leaves nothing in the files of tables and indexes", async () => {
+    expect(await holdersOfSecrets()).toContain("messages");
+    await database.vacuum({ full: true });
+    expect(await holdersOfSecrets()).toEqual([]);
+    expect(await provider.getMessageCount("s")).toBe(33);
+    expect(await provider.getMessage("fork", "short")).toMatchObject({ parts: [{ type: "erased" }] });
+  });
+
+  it("a vacuum waits for a reader, whatever the limits of the role, and tells how far it is", async () => {
+    await query(url, "ALTER ROLE CURRENT_USER SET statement_timeout = '1s'");
+    onTestFinished(async () => void (await query(url, "ALTER ROLE CURRENT_USER RESET statement_timeout")));
+    const reader = await connected();
+    await reader.query(`BEGIN; DECLARE held CURSOR FOR SELECT * FROM ${MESSAGES}; FETCH 1 FROM held`);
+    let pages = 0;
+    const vacuuming = database.vacuum({
+      full: false,
+      onProgress: (_done, of) => {
+        pages = of;
+      },
+    });
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'VACUUM%' AND state = 'active'
+      AND clock_timestamp() - query_start > interval '1.5 s'`;
+    await poll(async () => (await query(url, waiting)).length === 1, "the vacuum waits for longer than the limit");
+    await poll(() => pages > 0, "it tells how many pages there are");
+    await reader.query("COMMIT");
+    await vacuuming;
+    expect(await versionsWithSecrets()).toBe(0);
+  });
+
+  it("a vacuum is refused while transactions may still see old versions, and names them", async () => {
+    const other = await connected();
+    await other.query("BEGIN; CREATE TABLE prepared (); PREPARE TRANSACTION 'left behind'");
+    const reader = await connected();
+    await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+    await provider.eraseMessage("t", "m1");
+    await expect(database.vacuum({ full: true })).rejects.toMatchObject({
+      code: "failed_precondition",
+      message: expect.stringMatching(
+        /^Old versions of rows stay, because something may still see them: process \d+ of role session_pool \(idle in transaction since [-\d]+ [:\d]+\), prepared transaction left behind$/,
+      ),
+    });
+    await other.query("ROLLBACK PREPARED 'left behind'");
+    await reader.query("COMMIT");
+    await database.vacuum({ full: false });
+  });
+
+  it("a role that does not own the messages may not vacuum them", async () => {
+    await query(url, 'CREATE ROLE "user" LOGIN', schemaScript("ours", "user"));
+    const as = new URL(url);
+    as.username = "user";
+    as.searchParams.set("schema", "ours");
+    const ours = await PostgresLogDatabase.connect(as.href);
+    onTestFinished(() => ours.close());
+    const refused = {
+      code: "failed_precondition",
+      message: expect.stringMatching(/^Only the owner of "ours"\.messages/),
+    };
+    for (const full of [false, true]) await expect(ours.vacuum({ full })).rejects.toMatchObject(refused);
+  });
+
+  it("partitions are vacuumed, too", async () => {
+    const sql = schemaScript("divided", "session_pool").replace(
+      /\) WITH \(autovacuum_vacuum_insert_scale_factor = 0\.05\);/,
+      ") PARTITION BY HASH (uid);",
+    );
+    const parts = [0, 1].map(
+      (i) =>
+        `CREATE TABLE divided.messages_${i} PARTITION OF divided.messages FOR VALUES WITH (MODULUS 2, REMAINDER ${i})`,
+    );
+    await query(url, sql, ...parts);
+    const divided = new URL(url);
+    divided.searchParams.set("schema", "divided");
+    await database.close();
+    database = await PostgresLogDatabase.connect(divided.href, { search: true });
+    provider = new LogHistoryProvider(database.namespace("default"), { search: true });
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [says("short", "hunter1")]);
+    await provider.eraseMessage("s", "short");
+    const frozen = `SELECT bool_and(age(relfrozenxid) < 10) AS all FROM pg_class WHERE relname IN ('messages_0', 'messages_1')`;
+    await query(url, ...Array.from({ length: 20 }, () => "SELECT pg_current_xact_id()"));
+    expect(await query(url, frozen)).toEqual([{ all: false }]);
+    await database.vacuum({ full: true });
+    expect(await query(url, frozen)).toEqual([{ all: true }]);
+  });
+});
