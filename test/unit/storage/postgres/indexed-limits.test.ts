@@ -13,6 +13,7 @@ it.each([
   [{}],
   [{ idBytes: 512, labelKeyBytes: 1498, labelValueBytes: 1 }],
   [{ idBytes: 512, labelKeyBytes: 2, labelValueBytes: 749 }],
+  [{ idBytes: Infinity, labelKeyBytes: Infinity, labelValueBytes: Infinity }],
 ])("the indexes have room for %j", (limits) => {
   expect(() => checkIndexedLimits(limits)).not.toThrow();
 });
