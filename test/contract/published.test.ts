@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, expect, it } from "vitest";
+import { afterAll, expect, it, onTestFinished } from "vitest";
 import { documentedProgram, promisedLines } from "../clients/documented.js";
+import { startPostgresServer } from "../support/postgres-server.js";
 import { describeWith, install, ROOT, run } from "../support/toolchain.js";
 
 const QUIET = ["--loglevel", "error", "--no-audit", "--no-fund", "--prefer-offline"];
@@ -118,6 +119,26 @@ await describeWith("a store outside the repository, with the packed package", ma
     await compile(folder, "contract.test.ts");
     const { numPassedTests, numFailedTests } = await reportOf(folder, "example todos");
     expect([numPassedTests > 4, numFailedTests]).toEqual([true, 0]);
+  });
+
+  it("can be the package's own store in PostgreSQL, by the clock of its server", async ({ skip }) => {
+    const server = await startPostgresServer({ fast: true });
+    if (server === null) return skip("no PostgreSQL");
+    onTestFinished(() => server.stop());
+    const contract = `import { randomBytes } from "node:crypto";
+      import { PostgresStorageProvider } from "session-pool";
+      import { describeLogStore } from "session-pool/testing";
+
+      const open = async () => {
+        const schema = randomBytes(6).toString("hex");
+        const url = \`${server.url}?connections=2&schema=\${schema}\`;
+        return (await PostgresStorageProvider.open(url)).database;
+      };
+      describeLogStore("example", { atomicAppend: true, hasOwnClock: true, open });`;
+    const folder = storeOf("postgres", { "contract.test.ts": contract });
+    await compile(folder, "contract.test.ts");
+    const { numPassedTests, numFailedTests } = await reportOf(folder, "example (append|seal|readNewest|figures|todos)");
+    expect([numPassedTests > 20, numFailedTests]).toEqual([true, 0]);
   });
 
   it("is given to every suite as the guide says", async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { Bundler, documentedProgram, promisedLines } from "../clients/documented.js";
 import { makeCertificate } from "../support/certificate.js";
 import { Child, run } from "../support/child.js";
@@ -117,6 +117,7 @@ await describeWith("the page on PostgreSQL", findServer, (server) => {
   it("has a URL with which processes behind a pooler hear each other", async ({ skip }) => {
     const pooler = await startPgBouncer(server);
     if (pooler === null) return skip("no PgBouncer");
+    onTestFinished(() => pooler.stop());
     const page = await pageIn([...own, ["@pooler:6432/", `@${new URL(pooler.url).host}/`]]);
     await page.run("Run it");
     await page.run("Poolers");
@@ -128,7 +129,6 @@ await describeWith("the page on PostgreSQL", findServer, (server) => {
     const polling = await page.serve("Poolers", 1);
     await polling.stop();
     expect(polling.log()).toContain(POLLS);
-    await pooler.stop();
   });
 
   it("has a program that embeds the store", async () => {

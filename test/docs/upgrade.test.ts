@@ -7,11 +7,13 @@ import { BSON, MongoClient } from "mongodb";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FILE_HEADER } from "../../src/commands/transfer/session-file.js";
 import { SCHEMA_VERSION as MONGO_SCHEMA } from "../../src/storage/mongodb/mongo-schema.js";
+import { SCHEMA_VERSION as POSTGRES_SCHEMA } from "../../src/storage/postgres/schema.js";
 import { SCHEMA_VERSION as SQLITE_SCHEMA } from "../../src/storage/sqlite/schema.js";
 import { VERSION } from "../../src/version.js";
 import { Child, run } from "../support/child.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { PageCommands } from "../support/page-commands.js";
+import { freshSchemaUrl, query, startPostgresServer } from "../support/postgres-server.js";
 import { callRest, storeAnswers } from "../support/store-answers.js";
 import { ROOT } from "../support/toolchain.js";
 
@@ -32,6 +34,7 @@ const linesOf = (file: string) =>
 it("the page knows the schemas of this version", () => {
   const row = `| ${VERSION} | ${SQLITE_SCHEMA} | ${MONGO_SCHEMA} | ${FILE_HEADER.version} |`;
   expect(page.split("\n")).toContain(row);
+  expect(page).toContain(`The schema of PostgreSQL is ${POSTGRES_SCHEMA} in every version`);
 });
 
 describe("a SQLite file of version 0.1.0", () => {
@@ -165,6 +168,25 @@ describe.skipIf(mongo === null)("a MongoDB database", () => {
     }
   });
 });
+
+const postgres = await startPostgresServer({ fast: true });
+afterAll(() => postgres?.stop());
+
+it.skipIf(postgres === null)(
+  "a PostgreSQL schema that a newer version has used is refused, as the page says",
+  async () => {
+    const url = freshSchemaUrl(postgres!);
+    const { child } = await Child.serve("--storage", url);
+    child.kill("SIGTERM");
+    await child.ended();
+    const schema = new URL(url).searchParams.get("schema");
+    await query(postgres!.url, `UPDATE ${schema}.meta SET version = ${POSTGRES_SCHEMA + 1}`);
+    const { code, stderr } = await run(["sessions", "list", "--storage", url]);
+    expect(code).toBe(1);
+    const [, text = ""] = /^session-pool: (.*)$/m.exec(stderr) ?? [];
+    expect(page).toContain(text.replace(/"[^"]+"/, "…"));
+  },
+);
 
 /** Whatever 0.1.0 answered is answered now, with fields that are new since. */
 function expectAnswers(answers: Awaited<ReturnType<typeof storeAnswers>>, file: string): void {

@@ -39,6 +39,10 @@ export interface PostgresProxy {
   readonly connections: number;
   /** How many requests to cancel a statement have passed. */
   readonly cancels: number;
+  /** Lets no request to cancel through from now on. */
+  keepCancels(): void;
+  /** Undoes that. Resolves when the server has taken the requests that were kept. */
+  passCancels(): Promise<void>;
   /** Lets no further statement through until the function that it returns is called. */
   hold(): () => void;
   /** Decides about the next statement for which this returns a fate. Only one waits at a time. */
@@ -53,7 +57,13 @@ interface Waiting {
 }
 
 const CANCEL_BYTES = 16;
-const GERMAN = { S: "WARNUNG", V: "WARNING", C: "01000", M: "storniere Warten auf synchrone Replikation" };
+const GERMAN = {
+  S: "WARNUNG",
+  V: "WARNING",
+  C: "01000",
+  M: "storniere Warten auf synchrone Replikation",
+  R: "SyncRepWaitForLSN",
+};
 
 /** Passes connections on to a PostgreSQL server on this machine, and breaks them where a test wants it. */
 export async function startPostgresProxy(serverPort: number): Promise<PostgresProxy> {
@@ -62,6 +72,7 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
   let cancels = 0;
   let waiting: Waiting | undefined;
   let held: Promise<void> | undefined;
+  let keptCancels: Buffer[] | undefined;
 
   const server = createServer((client) => {
     const upstream = connect(serverPort, "127.0.0.1");
@@ -146,8 +157,10 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
     client.on(
       "data",
       messageReader((message) => {
-        if (isFirst && message.length === CANCEL_BYTES) cancels += 1;
+        const isCancel = isFirst && message.length === CANCEL_BYTES;
         isFirst = false;
+        if (isCancel) cancels += 1;
+        if (isCancel && keptCancels) return void keptCancels.push(message);
         messages.push(message);
         if (!endsStatement(message) && messages.length === 1 && !EXTENDED.test(String.fromCharCode(message[0] ?? 0))) {
           messages = [];
@@ -180,6 +193,18 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
     statements,
     get cancels() {
       return cancels;
+    },
+    keepCancels() {
+      keptCancels = [];
+    },
+    async passCancels() {
+      const kept = keptCancels ?? [];
+      keptCancels = undefined;
+      for (const message of kept) {
+        const socket = connect(serverPort, "127.0.0.1");
+        socket.end(message).resume();
+        await once(socket, "close");
+      }
     },
     hold() {
       let release = () => {};

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Call, checkCall } from "../../domain/call.js";
@@ -39,7 +40,8 @@ const IDLE_MS = 60_000;
 const LIFETIME_S = 1800;
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
-const WARNING = "01000";
+/** The server's function that warns when a commit no longer waits for standbys. The text of its warning is translated. */
+const WAIT_FOR_STANDBYS = "SyncRepWaitForLSN";
 
 /** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
 const BOOL = 16;
@@ -54,8 +56,8 @@ const TYPES = {
 /** A connection that knows what the server has said about itself. */
 class PostgresClient extends pg.Client {
   isStandby = false;
-  /** Whether the server has warned since this was set to false. No statement of ours makes it warn by itself. */
-  hasWarning = false;
+  /** Whether a commit has not waited for its standbys since this was set to false. */
+  isUnreplicated = false;
 
   constructor(config?: pg.ClientConfig) {
     super(config);
@@ -65,8 +67,8 @@ class PostgresClient extends pg.Client {
     });
     // A statement under way is rejected as well. Without a listener the process would end.
     this.on("error", () => {});
-    this.on("notice", ({ code, severity }) => {
-      if (code === WARNING && severity === "WARNING") this.hasWarning = true;
+    this.on("notice", ({ routine }) => {
+      if (routine === WAIT_FOR_STANDBYS) this.isUnreplicated = true;
     });
   }
 }
@@ -84,6 +86,7 @@ export class PostgresPool {
 
   constructor(driverUrl: string, options: PoolOptions) {
     this.#options = options;
+    setMaxListeners(0, this.#closed.signal);
     this.#pool = new pg.Pool({
       application_name: "session-pool",
       connectionString: driverUrl,
@@ -155,34 +158,32 @@ export class PostgresPool {
     }
   }
 
-  /** Waits for running statements. */
+  /** Waits for running statements. Rejects those that wait for a connection. */
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return;
-    this.#closed.abort();
+    this.#closed.abort(new DomainError("unavailable", "The store is closed"));
     await this.#pool.end();
   }
 
   async #connect(call: Call | undefined): Promise<pg.PoolClient> {
-    if (this.#closed.signal.aborted) throw new DomainError("unavailable", "The store is closed");
-    let isOver = false;
-    const connecting = this.#pool.connect().then(
-      (client) => {
-        if (isOver) client.release();
-        return client;
-      },
-      (error) => {
-        throw postgresError(new NotConnected("There is no connection", { cause: error }));
-      },
-    );
-    return untilCallEnd(connecting, call).catch((error) => {
-      isOver = true;
+    checkCall({ signal: this.#closed.signal });
+    const connecting = this.#pool.connect().catch((error) => {
+      throw postgresError(new NotConnected("There is no connection", { cause: error }));
+    });
+    // Once it closes, the pool of the driver gives no connection to those who wait for one.
+    const waiting = untilCallEnd(connecting, { signal: this.#closed.signal });
+    return untilCallEnd(waiting, call).catch((error) => {
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      );
       throw error;
     });
   }
 
   async #runOn(client: pg.PoolClient, query: pg.QueryArrayConfig, call: Call | undefined): Promise<Row[]> {
     const own = client as pg.PoolClient & PostgresClient;
-    own.hasWarning = false;
+    own.isUnreplicated = false;
     const work = client.query(query).then(({ rows }) => rows as unknown as Row[]);
     let rows: Row[];
     try {
@@ -192,9 +193,9 @@ export class PostgresPool {
       else client.release(!isReusable(error));
       throw postgresError(error);
     }
-    client.release(own.hasWarning || own.isStandby);
+    client.release(own.isUnreplicated || own.isStandby);
     // Rule: synchronous replication. A commit whose wait for standbys was canceled is answered like any other.
-    if (own.hasWarning) throw postgresError(new Unreplicated("The server has warned about a commit"));
+    if (own.isUnreplicated) throw postgresError(new Unreplicated("A commit has not waited for its standbys"));
     return rows;
   }
 
@@ -202,12 +203,13 @@ export class PostgresPool {
   async #free(client: pg.PoolClient & PostgresClient, work: Promise<unknown>): Promise<void> {
     const ended = work.then(
       () => false,
-      // The request has hit this statement, so it cannot hit the next one.
       (error) => wasCanceled(error),
     );
     const late = sleep(CANCEL_MS, false, { ref: false });
-    await sendCancelRequest(client, CANCEL_MS);
-    client.release(!(await Promise.race([ended, late])));
+    const isTaken = await sendCancelRequest(client, CANCEL_MS);
+    const isCanceled = await Promise.race([ended, late]);
+    // A request that has not been taken, or has not ended this statement, might end the next one.
+    client.release(!(isTaken && isCanceled));
   }
 
   async #repeat<T>(

@@ -180,7 +180,8 @@ export class PostgresRecords {
     const values = [...scope, blockedBy, ...recordValues(record, newWrite())];
     return pool.settle(call, async (isRepeat) => {
       try {
-        await pool.run(sql.unblock, values, call);
+        const isReplaced = countOf(await pool.run(sql.unblock, values, call)) === 1;
+        if (!isReplaced) await pool.run(sql.writeOf, scope, call);
         return "created";
       } catch (error) {
         if (takenKey(error) === null) throw error;
