@@ -67,8 +67,10 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
   const setTodos = async () => store.replaceTodos([], (await store.readTodos()).revision);
   return {
     "a new session": () => created(store, uid, { parentId: "parent", labels: { all: "", some: "7" } }),
+    "another one": () => created(store, `${uid}-other`),
     "the count of forks": async () => [await store.raiseForks(sessionId), await store.addFork(uid, -1)],
-    "an append": () => appended(log, 1, 1),
+    "appends to two sessions": () => Promise.all([appended(log, 1, 1), appended(`${uid}-other.1`, 1, 1)]),
+    "an append": () => appended(`${uid}-other.1`, 2, 2),
     "a batch": () => appended(log, 2, 9),
     "an append to a long log": async () => {
       const { last, isNamed } = await store.tail(BIG.log);

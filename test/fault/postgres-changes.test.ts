@@ -135,10 +135,12 @@ describe.skipIf(!server)("two processes on PostgreSQL", () => {
     await writer.close();
   });
 
-  it.each([
-    ...["", " ", "x", "%", "x %", "x %zz", "x %E0%A4%A", "x a%", "x \u0001\n\u{1F600}", "x  ", "x constructor"],
-    ...["a ", "%41", "%", "\u{1F600}"].map((text) => `x ${text.repeat(7900 / Buffer.byteLength(text))}`),
-  ])("are not disturbed by what others send on the channel: %.20s", async (payload) => {
+  it.each(
+    [
+      ...["", " ", "x", "%", "x %", "x %zz", "x %E0%A4%A", "x a%", "x \u0001\n\u{1F600}", "x  ", "x constructor"],
+      ...["a ", "%41", "%", "\u{1F600}"].map((text) => `x ${text.repeat(7900 / Buffer.byteLength(text))}`),
+    ].map((payload) => ({ begin: payload.slice(0, 15), payload })),
+  )("are not disturbed by what others send on the channel: $begin", async ({ payload }) => {
     const channel = new URL(url).searchParams.get("schema");
     const client = new pg.Client(server?.url);
     await client.connect();

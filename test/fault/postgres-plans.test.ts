@@ -5,10 +5,9 @@ import { RECORD_FIELDS } from "../../src/storage/postgres/rows.js";
 import { type Statements, statementsFor } from "../../src/storage/postgres/statements.js";
 import { record, T0 } from "../contract/log-store/fixtures.js";
 import { schemaOf } from "../support/postgres-database.js";
-import { freshSchemaUrl, query, startPostgresServer } from "../support/postgres-server.js";
+import { freshSchemaUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";
 import {
   blocksRead,
-  canExplain,
   explainedUrl,
   isUnbounded,
   type PlannedStatement,
@@ -27,8 +26,7 @@ const MOST_ROWS = 150;
 const MOST_COUNTED = 2000;
 const MOST_BLOCKS = 400;
 
-const server = await startPostgresServer({ fast: true });
-const isAble = await canExplain(server);
+const server = await startOwnPostgresServer({ fast: true });
 const url = server?.url ?? "";
 let database: PostgresLogDatabase | undefined;
 
@@ -48,7 +46,7 @@ const MODES = {
   "with the plans that were made when the tables were empty": { mode: "force_generic_plan", prepare: true },
 };
 
-describe.skipIf(!isAble)("statements of the PostgreSQL store", () => {
+describe.skipIf(!server)("statements of the PostgreSQL store", () => {
   describe.each(Object.entries(MODES))("%s", (_, { mode, prepare }) => {
     const open = async () => {
       const address = `${freshSchemaUrl(server as NonNullable<typeof server>)}&connections=1&prepare=${prepare}`;

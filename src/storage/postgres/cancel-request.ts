@@ -33,6 +33,7 @@ export function sendCancelRequest(client: pg.Client, withinMs: number): Promise<
       clearTimeout(timer);
       resolve(isTaken);
     });
+    // PgBouncer forgets a request whose sender closes first.
     socket.on("connect", () => socket.write(request));
     socket.resume();
   });

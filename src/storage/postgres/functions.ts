@@ -22,11 +22,15 @@ ${newestSql(s)}`;
 /** What the functions answer instead of a count: no record lets entries into the log, or one of the ids is there. */
 export const UNNAMED = -1;
 export const ID_TAKEN = -2;
+/** The record is locked, or no record lets entries into the log. */
+export const BUSY = -3;
 
 /** Locks the record, so that its other writers wait, and ends the function if it does not let entries in. */
-const LOCK_RECORD = (s: string) => `SELECT update_time INTO old_time FROM ${s}.sessions
-    WHERE uid = p_uid AND namespace = p_namespace AND p_uid || p_log = ANY (logs) FOR NO KEY UPDATE;
+const LOCK_RECORD = (s: string) => `${SELECT_RECORD(s)};
   IF NOT FOUND THEN RETURN ${UNNAMED}; END IF;`;
+
+const SELECT_RECORD = (s: string) => `SELECT update_time INTO old_time FROM ${s}.sessions
+    WHERE uid = p_uid AND namespace = p_namespace AND p_uid || p_log = ANY (logs) FOR NO KEY UPDATE`;
 
 /** The last place of the log, negative when a seal is there, null when it is empty. */
 const FIND_END = (
@@ -41,19 +45,27 @@ const TOUCH = (s: string) => `now_time := ${s}.now_micros();
     UPDATE ${s}.labels SET update_time = now_time WHERE uid = p_uid;
   END IF;`;
 
-/** One message, and many: arrays cost a single one twice the time. */
+/**
+ * One message; many, because arrays cost a single one twice the time; and one for each of several sessions, which waits
+ * for no record. Unless `p_waits`, a locked record is answered at once.
+ */
 function appendSql(s: string): string {
   return `
 CREATE FUNCTION ${s}.append_one_1(
   p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text, p_time bigint, p_size int,
-  p_role text, p_session text, p_origin text, p_body text, p_words text
+  p_role text, p_session text, p_origin text, p_body text, p_words text, p_waits boolean
 ) RETURNS int LANGUAGE plpgsql AS $f$
 DECLARE
   old_time bigint;
   now_time bigint;
   last bigint;
 BEGIN
-  ${LOCK_RECORD(s)}
+  IF p_waits THEN
+    ${LOCK_RECORD(s)}
+  ELSE
+    ${SELECT_RECORD(s)} SKIP LOCKED;
+    IF NOT FOUND THEN RETURN ${BUSY}; END IF;
+  END IF;
   ${FIND_END(s)}
   IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
   IF EXISTS (SELECT 1 FROM ${s}.messages AS m WHERE m.id = p_id AND m.uid = p_uid AND m.log = p_log) THEN
@@ -64,6 +76,19 @@ BEGIN
       p_words::tsvector);
   ${TOUCH(s)}
   RETURN 1;
+END $f$;
+
+CREATE FUNCTION ${s}.append_group_1(
+  p_uid text[], p_log text[], p_namespace text[], p_write bigint[], p_seq bigint[], p_id text[], p_time bigint[],
+  p_size int[], p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]
+) RETURNS SETOF int LANGUAGE plpgsql AS $f$
+BEGIN
+  FOR i IN 1 .. cardinality(p_uid) LOOP
+    RETURN NEXT ${s}.append_one_1(
+      p_uid[i], p_log[i], p_namespace[i], p_write[i], p_seq[i], p_id[i], p_time[i], p_size[i], p_role[i], p_session[i],
+      p_origin[i], p_body[i], p_words[i], false
+    );
+  END LOOP;
 END $f$;
 
 CREATE FUNCTION ${s}.append_many_1(

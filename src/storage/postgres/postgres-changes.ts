@@ -20,6 +20,7 @@ const CHECK_MS = 30_000;
 const FIRST_PAUSE_MS = 500;
 const MOST_PAUSE_MS = 30_000;
 const CONNECT_MS = 5000;
+const UNLISTEN_TRIES = 50;
 
 export interface ChangesOptions {
   /** The channel, which is the name of the schema. */
@@ -69,6 +70,7 @@ export class PostgresChanges {
         this.#listening = this.#stayListening(client, listenUrl);
         return true;
       }
+      await this.#unlisten(client);
       await end(client);
     } catch (error) {
       this.#fail("Listening for what other processes write has failed", error);
@@ -135,6 +137,16 @@ export class PostgresChanges {
       throw error;
     }
     return client;
+  }
+
+  /** Looks for the connection that listens: a pooler hands out one after the other, and would keep it listening. */
+  async #unlisten(client: pg.Client): Promise<void> {
+    const { channel } = this.#options;
+    const listens = `SELECT 1 FROM pg_listening_channels() AS c WHERE c = ${pg.escapeLiteral(channel)}`;
+    for (let tries = 0; tries < UNLISTEN_TRIES; tries++) {
+      const results: unknown = await client.query(`${listens}; UNLISTEN ${quoted(channel)}`);
+      if ((results as readonly pg.QueryResult[])[0]?.rowCount === 1) return;
+    }
   }
 
   #hear(payload: string): void {

@@ -97,6 +97,11 @@ export function wasCanceled(error: unknown): boolean {
   return databaseError(error)?.code === QUERY_CANCELED;
 }
 
+/** Whether the server has refused a write because it takes none. */
+export function wasReadOnly(error: unknown): boolean {
+  return databaseError(error)?.code === READ_ONLY;
+}
+
 /** Whether a connection can be used again after an error: the server has refused the statement and goes on. */
 export function isReusable(error: unknown): boolean {
   const cause = databaseError(error);

@@ -3,6 +3,7 @@ import { DomainError } from "../../domain/errors.js";
 import type { Limits } from "../../domain/limits.js";
 import type { LogDatabase, LogStore, StoreFigures, VacuumOptions } from "../history/log-store.js";
 import { fromColumn } from "../text-column.js";
+import { AppendGroups } from "./append-groups.js";
 import { DURABILITY, risksOf } from "./durability.js";
 import { checkIndexedLimits } from "./indexed-limits.js";
 import { PostgresChanges } from "./postgres-changes.js";
@@ -67,11 +68,17 @@ export class PostgresLogDatabase implements LogDatabase {
       const hears = await changes.start();
       if (!hears) onNotice?.("PostgreSQL sends no notifications here: watchers poll for what other processes write");
       const sql = statementsFor(schema);
-      const parts = { pool, sql, turns: new Turns(timeoutMs), changes, hears, search: searches };
-      const database = new PostgresLogDatabase({ name, schema, directUrl: listenUrl ?? driverUrl }, parts, {
-        onNotice,
-        onAnomaly,
-      });
+      const parts = {
+        pool,
+        sql,
+        appends: new AppendGroups(pool, sql),
+        turns: new Turns(timeoutMs),
+        changes,
+        hears,
+        search: searches,
+      };
+      const place = { name, schema, directUrl: listenUrl ?? driverUrl };
+      const database = new PostgresLogDatabase(place, parts, { onNotice, onAnomaly });
       await database.#isReadOnly();
       for (const risk of database.#risks) onAnomaly(risk);
       return database;

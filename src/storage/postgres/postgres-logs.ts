@@ -3,13 +3,15 @@ import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import type { Entry, Range, RangeOptions, Segment, SessionRecord, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import { ID_TAKEN, UNNAMED } from "./functions.js";
+import { BUSY, ID_TAKEN, UNNAMED } from "./functions.js";
 import type { Row, Value } from "./postgres-pool.js";
-import { bodyValues, entryValues, splitLog, toEntry } from "./rows.js";
+import { bodyValues, type EntryValues, entryValues, splitLog, toEntry } from "./rows.js";
 import { newWrite, type PostgresShared } from "./shared.js";
 import { wordsColumn } from "./words-column.js";
 
 const MOST = Number.MAX_SAFE_INTEGER;
+/** The most bytes of a message that shares a statement with others. Longer ones would make them wait. */
+const MOST_SHARED_BYTES = 16 * 1024;
 /** How many owners one statement looks at. */
 const OWNERS_AT_ONCE = 1000;
 
@@ -31,20 +33,17 @@ export class PostgresLogs {
     call?: Call,
   ): Promise<number | "idTaken" | "unnamed"> {
     if (entries.length === 0) return 0;
-    const { pool, sql, turns, changes } = this.#shared;
+    const { pool, turns, changes } = this.#shared;
     const uid = ownerOf(log);
     const place = splitLog(log);
     const write = newWrite();
     const rows = entries.map((entry) => entryValues(entry, this.#wordsOf(entry)));
-    const [one] = rows as [Value[]];
-    const isOne = rows.length === 1;
-    const columns = isOne ? one : one.map((_, i) => rows.map((row) => row[i] as string | number | null));
-    const values = [...place, this.#namespace, write, seq, ...columns];
+    const head = [...place, this.#namespace, write, seq];
     const stored = await turns.take(uid, call, (limited) =>
       pool.settle(limited, async (isRepeat) => {
-        const answer = numberOf(await pool.run(isOne ? sql.appendOne : sql.appendMany, values, limited));
+        const answer = await this.#send(head, rows, isRepeat, limited);
         if (!isRepeat || answer === rows.length) return answer;
-        const [at] = await pool.run(sql.writeAt, [...place, seq, this.#namespace], limited);
+        const [at] = await pool.run(this.#shared.sql.writeAt, [...place, seq, this.#namespace], limited);
         return at?.[0] === write ? rows.length : answer;
       }),
     );
@@ -52,6 +51,20 @@ export class PostgresLogs {
     if (stored === ID_TAKEN) return "idTaken";
     if (stored > 0) changes.tell(uid);
     return stored;
+  }
+
+  /** A single message is first sent together with those of other sessions. */
+  async #send(head: readonly Value[], rows: readonly EntryValues[], isRepeat: boolean, call: Call): Promise<number> {
+    const { pool, sql, appends } = this.#shared;
+    const [one] = rows as [EntryValues];
+    if (rows.length > 1) {
+      const columns = one.map((_, i) => rows.map((row) => row[i] as EntryValues[number]));
+      return numberOf(await pool.run(sql.appendMany, [...head, ...columns], call));
+    }
+    const values = [...head, ...one];
+    const [, , size] = one;
+    const answer = isRepeat || size > MOST_SHARED_BYTES ? BUSY : await appends.append(values, call);
+    return answer === BUSY ? numberOf(await pool.run(sql.appendOne, [...values, true], call)) : answer;
   }
 
   async seal(log: string, call?: Call): Promise<number | "unnamed"> {

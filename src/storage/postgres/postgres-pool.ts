@@ -13,6 +13,7 @@ import {
   postgresError,
   Unreplicated,
   wasCanceled,
+  wasReadOnly,
   wasRefused,
 } from "./postgres-errors.js";
 import { withinLimit } from "./time-limit.js";
@@ -58,6 +59,8 @@ class PostgresClient extends pg.Client {
   isStandby = false;
   /** Whether a commit has not waited for its standbys since this was set to false. */
   isUnreplicated = false;
+  /** The generation of connections to which it belongs. */
+  generation = 0;
 
   constructor(config?: pg.ClientConfig) {
     super(config);
@@ -83,10 +86,13 @@ export class PostgresPool {
   /** Maps statements to the names under which they are prepared. */
   readonly #names = new Map<string, string>();
   readonly #closed = new AbortController();
+  /** Connections of earlier generations are closed when they are taken from the pool. */
+  #generation = 0;
 
   constructor(driverUrl: string, options: PoolOptions) {
-    this.#options = options;
+    // Any number of operations may wait for their next attempt.
     setMaxListeners(0, this.#closed.signal);
+    this.#options = options;
     this.#pool = new pg.Pool({
       application_name: "session-pool",
       connectionString: driverUrl,
@@ -101,6 +107,9 @@ export class PostgresPool {
         if ((client as PostgresClient).isStandby) throw new DomainError("unavailable", "PostgreSQL is a standby");
       },
     } as pg.PoolConfig);
+    this.#pool.on("connect", (client) => {
+      (client as pg.PoolClient & PostgresClient).generation = this.#generation;
+    });
     // The pool has removed the connection already, and makes another one when it needs it.
     this.#pool.on("error", () => {});
   }
@@ -167,7 +176,7 @@ export class PostgresPool {
 
   async #connect(call: Call | undefined): Promise<pg.PoolClient> {
     checkCall({ signal: this.#closed.signal });
-    const connecting = this.#pool.connect().catch((error) => {
+    const connecting = this.#take().catch((error) => {
       throw postgresError(new NotConnected("There is no connection", { cause: error }));
     });
     // Once it closes, the pool of the driver gives no connection to those who wait for one.
@@ -181,6 +190,22 @@ export class PostgresPool {
     });
   }
 
+  async #take(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = (await this.#pool.connect()) as pg.PoolClient & PostgresClient;
+      if (client.generation === this.#generation) return client;
+      client.release(true);
+    }
+  }
+
+  /**
+   * Begins a new generation, because one connection has shown that its server may have been replaced. What others of
+   * its generation read there may be old, and what they write may wait for ever.
+   */
+  #leave({ generation }: PostgresClient): void {
+    if (generation === this.#generation) this.#generation++;
+  }
+
   async #runOn(client: pg.PoolClient, query: pg.QueryArrayConfig, call: Call | undefined): Promise<Row[]> {
     const own = client as pg.PoolClient & PostgresClient;
     own.isUnreplicated = false;
@@ -190,9 +215,13 @@ export class PostgresPool {
       rows = await untilCallEnd(work, call);
     } catch (error) {
       if (error instanceof DomainError) void this.#free(own, work);
-      else client.release(!isReusable(error));
+      else {
+        if (wasReadOnly(error)) this.#leave(own);
+        client.release(!isReusable(error));
+      }
       throw postgresError(error);
     }
+    if (own.isUnreplicated || own.isStandby) this.#leave(own);
     client.release(own.isUnreplicated || own.isStandby);
     // Rule: synchronous replication. A commit whose wait for standbys was canceled is answered like any other.
     if (own.isUnreplicated) throw postgresError(new Unreplicated("A commit has not waited for its standbys"));
@@ -201,15 +230,17 @@ export class PostgresPool {
 
   /** Ends what a connection does, for a call that has ended, and puts it back if that is sure to be over. */
   async #free(client: pg.PoolClient & PostgresClient, work: Promise<unknown>): Promise<void> {
-    const ended = work.then(
-      () => false,
-      (error) => wasCanceled(error),
+    const answered = work.then(
+      () => "answered" as const,
+      (error) => (wasCanceled(error) ? ("canceled" as const) : ("answered" as const)),
     );
-    const late = sleep(CANCEL_MS, false, { ref: false });
+    const late = sleep(CANCEL_MS, "silent" as const, { ref: false });
     const isTaken = await sendCancelRequest(client, CANCEL_MS);
-    const isCanceled = await Promise.race([ended, late]);
+    const outcome = await Promise.race([answered, late]);
+    // A commit whose wait for standbys was canceled is answered with a warning.
+    if (outcome === "silent" || client.isUnreplicated) this.#leave(client);
     // A request that has not been taken, or has not ended this statement, might end the next one.
-    client.release(!(isTaken && isCanceled));
+    client.release(!(isTaken && outcome === "canceled"));
   }
 
   async #repeat<T>(

@@ -26,8 +26,19 @@ export function toEntry(row: Row): Entry {
 
 type EntryColumns = readonly [string, string, number, string, number, string, string, string | null, string];
 
+export type EntryValues = readonly [
+  id: string,
+  timestampMicros: number,
+  size: number,
+  role: string,
+  sessionId: string,
+  origin: string | null,
+  body: string,
+  words: string | null,
+];
+
 /** The values of a new entry, in the order of the parameters of `append_one_1` that follow `p_seq`. */
-export function entryValues(entry: Entry, words: string | null): (string | number | null)[] {
+export function entryValues(entry: Entry, words: string | null): EntryValues {
   const { size, body } = bodyValues(entry);
   const origin = entry.originSessionId === entry.sessionId ? null : toColumn(entry.originSessionId);
   return [

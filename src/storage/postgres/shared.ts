@@ -1,5 +1,5 @@
-import { randomBytes } from "node:crypto";
 import type { Call } from "../../domain/call.js";
+import type { AppendGroups } from "./append-groups.js";
 import type { PostgresChanges } from "./postgres-changes.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import type { Statements } from "./statements.js";
@@ -11,6 +11,7 @@ export interface PostgresShared {
   readonly sql: Statements;
   /** Writes of one session wait here for each other, by its uid. */
   readonly turns: Turns;
+  readonly appends: AppendGroups;
   readonly changes: PostgresChanges;
   /** Whether notifications arrive. */
   readonly hears: boolean;
@@ -20,7 +21,10 @@ export interface PostgresShared {
   isReadOnly(call?: Call): Promise<boolean>;
 }
 
-/** A number for the column `write` that no other write has, below 2^53 so that it stays exact. */
+/**
+ * A number for the column `write` that no other write has, below 2^53 so that it stays exact. It is no secret, and
+ * cryptographic random numbers took an eighth of the processor time of an append.
+ */
 export function newWrite(): number {
-  return randomBytes(6).readUIntBE(0, 6) + 1;
+  return Math.floor(Math.random() * Number.MAX_SAFE_INTEGER) + 1;
 }

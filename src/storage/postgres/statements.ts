@@ -19,7 +19,8 @@ export function statementsFor(schema: string) {
 function entryStatements(s: string) {
   const messages = `${s}.messages AS m`;
   return {
-    appendOne: `SELECT ${s}.append_one_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    appendOne: `SELECT ${s}.append_one_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+    appendGroup: `SELECT ${s}.append_group_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     appendMany: `SELECT ${s}.append_many_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     seal: `SELECT ${s}.seal_1($1, $2, $3, $4)`,
     /** Its own write waits for the standbys that the write which it looks for may not have waited for. */
