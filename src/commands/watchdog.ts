@@ -43,8 +43,8 @@ export class Watchdog {
 
 /**
  * Watches a process that works on a database server and listens to signals itself, because what the driver makes of a
- * server's answers is not in our hands. SQLite works in the main thread, and may take its time, for example to upgrade a
- * large file.
+ * server's answers is not in our hands. SQLite works in the main thread, and may take its time, for example to upgrade
+ * a large file.
  */
 export function watchStore({ storage, shutdownMs }: Pick<ServeConfig, "storage" | "shutdownMs">): Watchdog | undefined {
   return /^(mongodb|postgres)/.test(storage) ? Watchdog.start(shutdownMs) : undefined;

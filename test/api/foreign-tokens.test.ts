@@ -11,6 +11,7 @@ import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { poll } from "../support/poll.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 import { startTestServer } from "../support/server.js";
 
 interface Page {
@@ -18,6 +19,7 @@ interface Page {
 }
 
 const mongo = await startMongoServer();
+const postgres = await startPostgresServer({ fast: true });
 const folder = mkdtempSync(join(tmpdir(), "session-pool-tokens-"));
 const NAMESPACES = ["default", "other", "third"] as const;
 const keys = Object.fromEntries(NAMESPACES.map((namespace) => [namespace, newKey()]));
@@ -33,6 +35,7 @@ writeFileSync(
 
 afterAll(async () => {
   await mongo?.stop();
+  await postgres?.stop();
   rmSync(folder, { recursive: true });
 });
 
@@ -54,6 +57,7 @@ const LISTS: Readonly<Record<string, readonly JsonObject[]>> = {
 const stores: readonly [string, string | undefined][] = [
   ["memory", "memory:"],
   ["SQLite", `sqlite:${join(folder, "pool.db")}`],
+  ["PostgreSQL", postgres ? freshSchemaUrl(postgres) : undefined],
   ["MongoDB", mongo ? freshDatabaseUrl(mongo) : undefined],
 ];
 

@@ -3,12 +3,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { afterAll, expect, it } from "vitest";
+import { RootPool } from "../../src/pool/root-pool.js";
+import { openStorage } from "../../src/storage/open-storage.js";
 import { documentedProgram } from "../clients/documented.js";
+import { ODD_TEXTS } from "../contract/log-store/fixtures.js";
+import { FAMILIES } from "../fault/import-families.js";
 import { Child, run } from "../support/child.js";
 import { poll } from "../support/poll.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-transfer-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const postgres = await startPostgresServer({ fast: true });
+afterAll(async () => {
+  await postgres?.stop();
+  rmSync(folder, { recursive: true });
+});
 
 /** Keeps an import from ending, however fast the machine is: the statement that adds the 300th session never ends. */
 const ENDLESS_FROM_300 = `
@@ -172,3 +181,54 @@ it("an export says which namespaces it leaves out, and takes them, or single ses
     stderr: "Imported 4 sessions to 2 namespaces\n",
   });
 });
+
+it.skipIf(!postgres)(
+  "a large export goes into PostgreSQL and comes back as it was, as often as it is moved",
+  async () => {
+    const source = `sqlite:${folder}/large.db`;
+    await fillLarge(source);
+    const [file, moved, back] = ["large", "moved", "back"].map((name) => join(folder, `${name}.jsonl`)) as [
+      string,
+      string,
+      string,
+    ];
+    expect(await run(["export", "--storage", source, "--all-namespaces", file])).toMatchObject({ code: 0 });
+    const to = ["--storage", freshSchemaUrl(postgres!)];
+    expect(await run(["import", ...to, file])).toMatchObject({ code: 0 });
+    const again = await run(["import", ...to, file]);
+    expect(again).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^Imported 0 sessions .*were there already/m),
+    });
+    expect(await run(["export", ...to, "--all-namespaces", moved])).toMatchObject({ code: 0 });
+    expect(readFileSync(moved, "utf8") === readFileSync(file, "utf8")).toBe(true);
+    const returned = ["--storage", `sqlite:${folder}/returned.db`];
+    expect(await run(["import", ...returned, moved])).toMatchObject({ code: 0 });
+    expect(await run(["export", ...returned, "--all-namespaces", back])).toMatchObject({ code: 0 });
+    expect(readFileSync(back, "utf8") === readFileSync(file, "utf8")).toBe(true);
+  },
+);
+
+/** Many sessions, odd texts, a message of some megabytes, and, each in a namespace of its own, families of sessions. */
+async function fillLarge(url: string): Promise<void> {
+  const storage = await openStorage(url);
+  const textPart = (text: string) => ({ id: "", type: "text", text });
+  const provider = storage.provider("large");
+  for (let s = 0; s < 100; s++) {
+    const labels = { label: ODD_TEXTS[s % ODD_TEXTS.length] as string };
+    await provider.createSession({ sessionId: `s${s}`, title: ODD_TEXTS[s % ODD_TEXTS.length], labels });
+    const messages = Array.from({ length: 100 }, (_, m) => ({
+      id: `m${m}`,
+      role: "user",
+      parts: [textPart(`${ODD_TEXTS[(s + m) % ODD_TEXTS.length]} ${m}`)],
+      metadata: { [ODD_TEXTS[m % ODD_TEXTS.length] as string]: s },
+    }));
+    await provider.logMessages(`s${s}`, messages);
+  }
+  await provider.logMessages("s0", [{ id: "long", role: "user", parts: [textPart("x\u0000".repeat(1_000_000))] }]);
+  for (const [family, fill] of Object.entries(FAMILIES)) {
+    const pool = new RootPool({ storage: storage.provider(family) });
+    await fill(pool.sessions, pool);
+  }
+  await storage.close();
+}

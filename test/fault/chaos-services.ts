@@ -2,7 +2,9 @@ import { Child, type Served } from "../support/child.js";
 import { type ChaosSizes, PROCESSES, runChaos } from "./chaos.js";
 import { Fleet } from "./chaos-fleet.js";
 
-/** Runs services on one database, lets clients work on them while `disturb` causes faults, and checks what is stored. */
+/**
+ * Runs services on one database, lets clients work on them while `disturb` causes faults, and checks what is stored.
+ */
 export async function runServices(
   storage: string,
   sizes: ChaosSizes,

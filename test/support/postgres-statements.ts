@@ -70,8 +70,8 @@ function note(sent: Sent | undefined, notice: string | undefined): void {
 }
 
 /**
- * Whether a server can say what it does: its user must be a superuser, the module auto_explain must be installed, and no
- * pooler may stand in front.
+ * Whether a server can say what it does: its user must be a superuser, the module auto_explain must be installed, and
+ * no pooler may stand in front.
  */
 export async function canExplain(server: PostgresServer | null): Promise<boolean> {
   if (server === null) return false;

@@ -137,7 +137,9 @@ BEGIN
 END $f$;`;
 }
 
-/** Locks the rows in the order of their key, and finds each of them by it, whatever the planner knows about the table. */
+/**
+ * Locks the rows in the order of their key, and finds each of them by it, whatever the planner knows about the table.
+ */
 function overwriteSql(s: string): string {
   return `
 CREATE FUNCTION ${s}.overwrite_1(

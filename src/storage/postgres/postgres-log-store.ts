@@ -85,7 +85,7 @@ export class PostgresLogStore implements LogStore {
 
   listRecords({ parentId, labels = [] }: RecordFilter, { limit, after }: RecordPage, call?: Call) {
     const { sql } = this.#shared;
-    const columns = labels.map(toColumn);
+    const columns = [...new Set(labels)].map(toColumn);
     const place = [after?.updateTimeMicros ?? Number.MAX_SAFE_INTEGER, toColumn(after?.sessionId ?? LAST_ID), limit];
     const parent = toColumn(parentId);
     const [label] = columns;

@@ -17,8 +17,8 @@ export class Turns {
   }
 
   /**
-   * Rejects with the call's error, without running the work, when the call ends before its turn; with `unavailable` when
-   * the time is over. The work gets the call with that limit.
+   * Rejects with the call's error, without running the work, when the call ends before its turn; with `unavailable`
+   * when the time is over. The work gets the call with that limit.
    */
   take<T>(key: string, call: Call | undefined, work: (limited: Call) => Promise<T>): Promise<T> {
     return withinLimit(call, this.#timeoutMs, async (limited) => {

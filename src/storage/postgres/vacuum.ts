@@ -28,7 +28,9 @@ const IS_CLEAR = `SELECT bool_and(age(t.relfrozenxid) < age($2::xid8::xid)) AS c
   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_class AS t ON t.oid IN (c.oid, c.reltoastrelid)
   WHERE c.oid = $1::regclass AND c.relkind = 'r' OR c.oid IN (SELECT relid FROM pg_partition_tree($1) WHERE isleaf)`;
 
-/** What may still see versions that were current when this transaction ended. Others' sessions are seen by few roles. */
+/**
+ * What may still see versions that were current when this transaction ended. Others' sessions are seen by few roles.
+ */
 const HOLDERS = `SELECT 'process ' || pid || coalesce(' of role ' || usename, '') || ' (' || coalesce(state, backend_type)
       || coalesce(' since ' || to_char(xact_start, 'YYYY-MM-DD HH24:MI:SS'), '') || ')' AS holder
     FROM pg_catalog.pg_stat_activity

@@ -75,6 +75,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       await created(subject.store, "u3", { labels, updateTimeMicros: T0 + 3 });
       expect(await labeled("a=1", "b=2")).toEqual(["u3", "u1"]);
       expect(await labeled("b=2", "a=1")).toEqual(["u3", "u1"]);
+      expect(await labeled("b=2", "a=1", "b=2")).toEqual(["u3", "u1"]);
       expect(await labeled("a=1", "b=3")).toEqual([]);
       const ofParent = { parentId: "p", labels: ["a=1"] };
       expect(uidsOf(await subject.store.listRecords(ofParent, { limit: 10 }))).toEqual(["u2", "u1"]);
