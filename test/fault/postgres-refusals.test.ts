@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { PostgresPool } from "../../src/storage/postgres/postgres-pool.js";
 import { created, entry, fill, seqs } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { schemaOf } from "../support/postgres-database.js";
@@ -145,6 +146,19 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
   });
 });
 
+describe.skipIf(!server)("a prepared statement that is gone", () => {
+  it("is prepared again on a new connection, also for a write that must not happen twice", async () => {
+    await created(store, "u", { sessionId: "s" });
+    const pool = new PostgresPool(server!.url, { connections: 1, prepare: true, timeoutMs: LIMIT_MS });
+    const count = () => pool.writeOnce(`UPDATE ${s}.sessions SET forks = forks + 1 RETURNING forks`, [], undefined);
+    expect(await count()).toEqual([[1]]);
+    await pool.run("DEALLOCATE ALL", [], undefined, false);
+    expect(await count()).toEqual([[2]]);
+    expect(logged("prepared statement .* does not exist")).toBe(1);
+    await pool.close();
+  });
+});
+
 describe.skipIf(!server)("a server without a free connection", () => {
   it("is asked again until it has one, and the text says what is wrong when it has none in time", async () => {
     await created(store, "u", { sessionId: "s" });
@@ -200,5 +214,5 @@ async function readOnly(value: "on" | "off"): Promise<void> {
 }
 
 function logged(text: string): number {
-  return server!.process.log.split(text).length - 1;
+  return server!.process.log.split(new RegExp(text)).length - 1;
 }
