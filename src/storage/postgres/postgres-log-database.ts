@@ -89,7 +89,7 @@ export class PostgresLogDatabase implements LogDatabase {
       await pool.close();
       const mapped = postgresError(error);
       if (mapped.message !== NOT_AVAILABLE) throw mapped;
-      throw new DomainError("unavailable", `${name} does not answer`, { cause: error });
+      throw new DomainError("unavailable", `${name} does not answer${reasonOf(error)}`, { cause: error });
     }
   }
 
@@ -152,4 +152,12 @@ export class PostgresLogDatabase implements LogDatabase {
     this.#risks = risksOf(row);
     if (row[0] !== false) throw new DomainError("unavailable", "PostgreSQL is a standby, or read-only");
   }
+}
+
+/** What the network or the driver has said, which names no credentials: a refused connection, a certificate. */
+function reasonOf(error: unknown): string {
+  let root = error;
+  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
+  const text = root instanceof AggregateError ? root.errors.map(String).join("; ") : String((root as Error).message);
+  return text === "" || root instanceof DomainError ? "" : `: ${text}`;
 }
