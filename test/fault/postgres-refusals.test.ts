@@ -36,6 +36,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await database?.close();
+  await admin?.query("ALTER ROLE session_pool RESET ALL");
 });
 
 async function open(parameters: Record<string, string>): Promise<void> {
@@ -56,11 +57,11 @@ async function untilWaiting(count: number): Promise<void> {
   await poll(async () => (await query(server!.url, waiting)).length === count, `${count} statements wait for a lock`);
 }
 
-/** Gives the role a setting that new connections of the pool have. */
+/** Gives the role a setting for the rest of the case, and the pool connections that have it. */
 async function setForRole(setting: string): Promise<void> {
   await admin.query(`ALTER ROLE session_pool SET ${setting}`);
-  await open({});
-  await admin.query(`ALTER ROLE session_pool RESET ${setting.split(" ")[0]}`);
+  await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${APPLICATION}`);
+  await store.timeMs();
 }
 
 describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
@@ -87,8 +88,8 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
   });
 
   it("is repeated after a failure of serialization", async () => {
-    await setForRole("default_transaction_isolation = 'repeatable read'");
     await created(store, "u", { sessionId: "s" });
+    await setForRole("default_transaction_isolation = 'repeatable read'");
     await lock("uid = 'u'");
     const raised = store.raiseForks("s");
     await untilWaiting(1);
@@ -103,8 +104,8 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
     ["lock_timeout = 100", "A lock in PostgreSQL was not free in time"],
     ["statement_timeout = 300", "PostgreSQL is not available"],
   ])("ends as `unavailable` because of the role's %s, and the connection goes on", async (setting, message) => {
-    await setForRole(setting);
     await fill(store, "u.1", 1, 2);
+    await setForRole(setting);
     await lock("uid = 'u'");
     const appended = store.append("u.1", 3, [entry("u.1", 3)]);
     await expect(appended).rejects.toMatchObject({ code: "unavailable", message });

@@ -1,6 +1,5 @@
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
-import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
@@ -193,9 +192,8 @@ export class PostgresLogStore implements LogStore {
     });
   }
 
-  async ping(call?: Call): Promise<void> {
-    if (await this.#shared.isReadOnly(call))
-      throw new DomainError("unavailable", "PostgreSQL is a standby, or read-only");
+  ping(call?: Call): Promise<void> {
+    return this.#shared.ping(call);
   }
 
   async close(): Promise<void> {}

@@ -27,8 +27,8 @@ export interface PrepareOptions {
 
 /**
  * Makes what is missing; any number of processes may do so at once. Resolves to whether messages can be searched.
- * `failed_precondition`: the server is too old or has another encoding, a newer version made the tables, or the role
- * may not make them.
+ * `failed_precondition`: the server is too old, the database has another encoding or isolation, a newer version made the
+ * tables, or the role may not make them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
   const { schema, search } = options;
@@ -68,14 +68,21 @@ COMMIT;
 
 async function checkServer(pool: PostgresPool): Promise<void> {
   const text = `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-    current_setting('server_encoding')`;
+    current_setting('server_encoding'), current_setting('default_transaction_isolation')`;
   const [row] = await pool.run(text, [], undefined, false);
-  const [number, version, encoding] = row as [number, string, string];
+  const [number, version, encoding, isolation] = row as [number, string, string, string];
   if (number < OLDEST_SERVER) {
     throw new DomainError("failed_precondition", `PostgreSQL ${version} is too old; the store needs 14 or newer`);
   }
   if (encoding !== "UTF8") {
     throw new DomainError("failed_precondition", `The database has the encoding ${encoding}; the store needs UTF8`);
+  }
+  // Otherwise a write that has waited for another one would not see what that has stored.
+  if (!isolation.startsWith("read ")) {
+    throw new DomainError(
+      "failed_precondition",
+      `default_transaction_isolation is ${isolation} for this role and database; the store needs read committed`,
+    );
   }
 }
 

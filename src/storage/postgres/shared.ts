@@ -17,8 +17,8 @@ export interface PostgresShared {
   readonly hears: boolean;
   /** Whether messages get words, and searches find them. */
   readonly search: boolean;
-  /** Asks the server whether it refuses writes. */
-  isReadOnly(call?: Call): Promise<boolean>;
+  /** As in LogStore. */
+  ping(call?: Call): Promise<void>;
 }
 
 /**
