@@ -85,7 +85,8 @@ class OwnPostgresProcess implements PostgresProcess {
   }
 
   thaw(): void {
-    for (const pid of this.#frozen) process.kill(pid, "SIGCONT");
+    // The postmaster is the first, and goes on last: until then, children that have ended keep their ids.
+    for (const pid of this.#frozen.toReversed()) process.kill(pid, "SIGCONT");
     this.#frozen = [];
   }
 
