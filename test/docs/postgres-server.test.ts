@@ -14,19 +14,20 @@ import { installedPostgres } from "../support/postgres-binaries.js";
 import { giveTo, serverUser } from "../support/postgres-folder.js";
 import { type OwnPostgresServer, query, startOwnPostgresServer } from "../support/postgres-server.js";
 import { startPostgresProcess } from "../support/postgres-server-process.js";
-import { storeAnswers } from "../support/store-answers.js";
+import { callRest, storeAnswers } from "../support/store-answers.js";
 import { describeWith, NotHere, needPrograms } from "../support/toolchain.js";
 
 const PAGE = "docs/operations/postgres-server.md";
 
-async function findServer(): Promise<OwnPostgresServer> {
+async function findServer(): Promise<{ readonly programs: string; readonly server: OwnPostgresServer }> {
   needPrograms("psql", "createdb", "pg_dump", "pg_restore", "pg_basebackup");
-  const server = await startOwnPostgresServer();
-  if (server === null) throw new NotHere("no PostgreSQL");
-  return server;
+  const programs = await installedPostgres();
+  const server = programs === null ? null : await startOwnPostgresServer();
+  if (programs === null || server === null) throw new NotHere("no PostgreSQL is installed");
+  return { programs, server };
 }
 
-await describeWith("the page on the PostgreSQL server", findServer, (server) => {
+await describeWith("the page on the PostgreSQL server", findServer, ({ programs, server }) => {
   const { host, port, username } = new URL(server.url);
   const urlOf = (database: string) => Object.assign(new URL(server.url), { pathname: `/${database}` }).href;
   let folder: string;
@@ -87,8 +88,6 @@ await describeWith("the page on the PostgreSQL server", findServer, (server) => 
   });
 
   it("makes a synchronous standby", async () => {
-    const programs = await installedPostgres();
-    if (programs === null) throw new Error("pg_basebackup is installed, and postgres is not");
     await query(server.url, ...statementsOf(documentedProgram("sql", "CREATE ROLE replicator")));
     await page.run("A standby that loses nothing");
     const copy = join(folder, "standby");
@@ -105,7 +104,12 @@ await describeWith("the page on the PostgreSQL server", findServer, (server) => 
       return JSON.stringify(row) === JSON.stringify(expected);
     }, "the primary waits for the standby");
     await standby.kill();
+    const { child, httpUrl } = await Child.serve("--storage", urlOf("session_pool"), "--call-timeout-ms", "1000");
+    const waiting = await callRest(httpUrl, undefined, "POST", "/session", { sessionId: "alone" });
+    expect(waiting).toMatchObject({ code: 4 });
     await query(server.url, "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()");
+    child.kill("SIGTERM");
+    await child.ended();
   });
 });
 

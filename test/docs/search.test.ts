@@ -45,6 +45,8 @@ function open(url: string, search: boolean) {
     : MongoLogDatabase.connect(url, { search });
 }
 
+const freshUrl = () => postgresServer.freshDatabaseUrl(postgres!);
+
 describe("the page's way to remove an index of words", () => {
   it("leaves a SQLite file without any of it, and one can be added again", async () => {
     const path = join(folder, "pool.db");
@@ -60,7 +62,7 @@ describe("the page's way to remove an index of words", () => {
   });
 
   it.skipIf(postgres === null)("leaves a PostgreSQL schema without any of it, and one can be added again", async () => {
-    const url = await postgresServer.freshDatabaseUrl(postgres!);
+    const url = await freshUrl();
     expect(await writeTo(url, "m1", true)).toBe(1);
     const removal = documentedProgram("sql", "DROP INDEX session_pool.messages_by_words");
     await postgresServer.query(url, ...removal.trim().split("\n"));
@@ -68,6 +70,21 @@ describe("the page's way to remove an index of words", () => {
     expect(await postgresServer.query(url, left)).toEqual([]);
     await writeTo(url, "m2", false);
     expect(await writeTo(url, "m3", true)).toBe(3);
+  });
+
+  it.skipIf(postgres === null)("is beside SQL that makes the indexes of PostgreSQL as the program does", async () => {
+    const indexes = async (url: string) =>
+      postgresServer.query(
+        url,
+        "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'session_pool' ORDER BY 1",
+      );
+    const [own, byHand] = [await freshUrl(), await freshUrl()];
+    await (await open(own, true)).close();
+    await (await open(byHand, false)).close();
+    const making = documentedProgram("sql", "CREATE INDEX CONCURRENTLY messages_by_words");
+    await postgresServer.query(byHand, ...making.trim().split(/(?<=;)\n/));
+    expect(await indexes(byHand)).toEqual(await indexes(own));
+    expect(await writeTo(byHand, "m1", true)).toBe(1);
   });
 
   it.skipIf(mongo === null)("leaves a MongoDB database without any of it, and one can be added again", async () => {

@@ -14,3 +14,4 @@ const SIZES: ClockChaosSizes = {
 
 describeClockChaos("sqlite", SIZES);
 describeClockChaos("mongodb", SIZES);
+describeClockChaos("postgresql", SIZES);

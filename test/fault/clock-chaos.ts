@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type Random, seededRandom } from "../simulation/random.js";
-import { freshDatabaseUrl, type MongoServer, startMongoServer } from "../support/mongo-server.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 import { type ChaosSizes, PROCESSES, runChaos } from "./chaos.js";
 import { Fleet } from "./chaos-fleet.js";
 import { type Ages, bundleClockChild, ClockService } from "./clock-service.js";
@@ -24,9 +25,11 @@ const JUMPS_MS = [2, 11, 60, 300].map((minutes) => minutes * MINUTE_MS);
  * Runs several services on one database with clocks that jump, freeze and disagree. Each is also frozen for longer than
  * the age at which a sweep removes what it has marked.
  */
-export function describeClockChaos(kind: "sqlite" | "mongodb", sizes: ClockChaosSizes): void {
+export function describeClockChaos(kind: "sqlite" | "mongodb" | "postgresql", sizes: ClockChaosSizes): void {
   describe(`services on ${kind} whose clocks disagree, ${sizes.durationMs / 1000} s`, async () => {
-    const server = kind === "mongodb" ? await startMongoServer() : null;
+    const mongo = kind === "mongodb" ? await startMongoServer() : null;
+    const postgres = kind === "postgresql" ? await startPostgresServer({ fast: true }) : null;
+    const server = mongo ?? postgres;
     const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
     let bundle: Awaited<ReturnType<typeof bundleClockChild>>;
     beforeAll(async () => {
@@ -39,10 +42,11 @@ export function describeClockChaos(kind: "sqlite" | "mongodb", sizes: ClockChaos
     });
 
     const timeout = 2 * sizes.durationMs + 1_200_000;
-    it.skipIf(kind === "mongodb" && !server)("neither lose, double nor move messages", { timeout }, async () => {
+    it.skipIf(kind !== "sqlite" && !server)("neither lose, double nor move messages", { timeout }, async () => {
       const seed = Number(process.env.SEED) || Date.now() % 100_000;
       console.info(`clock chaos on ${kind}: SEED=${seed}`);
-      const storage = server ? freshDatabaseUrl(server as MongoServer) : `sqlite:${join(folder, "chaos.db")}`;
+      const file = `sqlite:${join(folder, "chaos.db")}`;
+      const storage = (mongo && freshDatabaseUrl(mongo)) ?? (postgres && freshSchemaUrl(postgres)) ?? file;
       const fleet = new Fleet(() => ClockService.start(bundle.script, storage, sizes));
       try {
         await fleet.start(PROCESSES);

@@ -233,4 +233,16 @@ describe.skipIf(!server)("a locked record", () => {
     expect(await seqs(store, "u.1", 1, 9)).toEqual([1, 2, 3]);
     expect((await store.readRecordByUid("u"))?.forks).toBe(4);
   });
+
+  it("of todos holds one connection, however many writers wait for it", async () => {
+    await store.replaceTodos([], 0);
+    await locker.query("BEGIN");
+    await locker.query(`SELECT 1 FROM ${s}.todos FOR UPDATE`);
+    const writers = Array.from({ length: 10 }, () => store.replaceTodos([], 1));
+    await untilWaiting(1);
+    expect(await store.append("other.1", 3, [entry("other.1", 3)])).toBe(1);
+    expect(await backends(WAITING)).toHaveLength(1);
+    await locker.query("COMMIT");
+    expect((await Promise.all(writers)).filter(Boolean)).toHaveLength(1);
+  });
 });

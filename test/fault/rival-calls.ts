@@ -1,5 +1,9 @@
 import type { Call } from "../../src/domain/call.js";
 import type { NewChatMessage } from "../../src/domain/chat-message.js";
+import type { LogDatabase } from "../../src/storage/history/log-store.js";
+import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 
 /** The session that all writers change. */
@@ -11,6 +15,12 @@ export const KINDS = [
   ...["append", "copy", "merge", "older", "update", "delete"],
   ...["erase", "labels", "title", "expire", "drafts"],
 ] as const;
+
+/** Opens the store of the session, whose name is a path or the URL of a server. */
+export function openRivals(name: string): Promise<LogDatabase> {
+  if (name.startsWith("mongodb:")) return MongoLogDatabase.connect(name);
+  return name.startsWith("postgres:") ? PostgresLogDatabase.connect(name) : SqliteLogDatabase.open(name);
+}
 
 /** What a process is told to do: so many calls of a kind, one after the other. */
 export interface RivalTask {

@@ -1,16 +1,14 @@
 import { createInterface } from "node:readline";
 import { DomainError } from "../../src/domain/errors.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
-import { callOf, DEADLINE_MS, type RivalTask, TARGET } from "./rival-calls.js";
+import { callOf, DEADLINE_MS, openRivals, type RivalTask, TARGET } from "./rival-calls.js";
 
 /**
  * A process that works on one session together with others: reads tasks, one a line, and answers each with the codes of
  * the calls that failed.
  */
 const [url, segments] = process.argv.slice(2) as [string, string];
-const database = url.startsWith("mongodb:") ? await MongoLogDatabase.connect(url) : await SqliteLogDatabase.open(url);
+const database = await openRivals(url);
 const provider = new LogHistoryProvider(database.namespace("default"), {
   maxSegments: Number(segments),
   onAnomaly: (text) => process.stderr.write(`${text}\n`),

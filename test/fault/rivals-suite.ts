@@ -3,10 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, it } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
-import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
-import { KINDS, type RivalTask } from "./rival-calls.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
+import { KINDS, openRivals, type RivalTask } from "./rival-calls.js";
 import { expectNoneStarves } from "./rivals.js";
 import { bundleChild } from "./sqlite-process.js";
 
@@ -32,9 +31,29 @@ export function writersOfAll(each: number, rounds: number, size: number): Case {
   return { what: `${each} writers of each kind at once`, tasks };
 }
 
-/** Runs the cases on a SQLite file, or on a MongoDB server. */
-export async function describeRivals(store: "SQLite" | "MongoDB", cases: readonly Case[]): Promise<void> {
-  const server = store === "MongoDB" ? await startMongoServer() : null;
+type Store = "SQLite" | "MongoDB" | "PostgreSQL";
+
+/** Each resolves to null where there is no server. */
+const SERVERS: Readonly<Record<Exclude<Store, "SQLite">, () => Promise<RivalServer | null>>> = {
+  MongoDB: async () => {
+    const server = await startMongoServer();
+    return server && { newUrl: () => freshDatabaseUrl(server), stop: () => server.stop() };
+  },
+  PostgreSQL: async () => {
+    const server = await startPostgresServer({ fast: true });
+    return server && { newUrl: () => freshSchemaUrl(server), stop: () => server.stop() };
+  },
+};
+
+interface RivalServer {
+  /** The URL of a database that is empty. */
+  newUrl(): string;
+  stop(): Promise<void>;
+}
+
+/** Runs the cases on a SQLite file, or on a server. */
+export async function describeRivals(store: Store, cases: readonly Case[]): Promise<void> {
+  const server = store === "SQLite" ? null : await SERVERS[store]();
   const folder = mkdtempSync(join(tmpdir(), "session-pool-rivals-"));
   const child = await bundleChild(new URL("rival-child.ts", import.meta.url));
   afterAll(async () => {
@@ -44,12 +63,12 @@ export async function describeRivals(store: "SQLite" | "MongoDB", cases: readonl
   });
   let files = 0;
 
-  describe.skipIf(store === "MongoDB" && !server)(`processes that change one session at once on ${store}`, () => {
+  describe.skipIf(store !== "SQLite" && !server)(`processes that change one session at once on ${store}`, () => {
     it.each(cases)(
       "are all answered: $what",
       async ({ tasks, maxSegments = 128 }) => {
-        const url = server ? freshDatabaseUrl(server) : join(folder, `${++files}.db`);
-        const database = server ? await MongoLogDatabase.connect(url) : await SqliteLogDatabase.open(url);
+        const url = server ? server.newUrl() : join(folder, `${++files}.db`);
+        const database = await openRivals(url);
         const provider = new LogHistoryProvider(database.namespace("default"));
         try {
           await expectNoneStarves({ script: child.script, url, maxSegments }, provider, tasks);

@@ -21,8 +21,13 @@ const REPEATABLE: ReadonlySet<string> = new Set(["40001", "40P01", "26000", "42P
 const STALE_PLAN = "RevalidateCachedQuery";
 /** Classes and SQLSTATEs of a server that cannot take statements now. */
 const UNAVAILABLE = /^(08|40|53|55P03|57|58|25006|25P0[23])/;
-/** A role, database, schema, table or function that is missing, or that this role may not use. */
-const UNUSABLE = /^(28|3D|3F|42501|42P01|42883)/;
+/**
+ * A role, database, schema, table, column or function that is missing, that this role may not use, or that somebody else
+ * has made.
+ */
+const UNUSABLE = /^(28|3D|3F|42501|42703|42723|42883|42P0[167])/;
+/** What the driver says of a URL that this server or this machine does not allow; it has no codes for it. */
+const UNUSABLE_URL = /^(SASL|ENOENT|EACCES)|SSL|certificate/;
 /** A row of an index would be too long, or a text too long for its words. */
 const TOO_LONG = "54000";
 
@@ -32,6 +37,9 @@ const TEXTS: Readonly<Partial<Record<string, string>>> = {
   "53300": "PostgreSQL has no connection left",
   "55P03": "A lock in PostgreSQL was not free in time",
 };
+
+/** The text of an error that says nothing more. */
+export const NOT_AVAILABLE = "PostgreSQL is not available";
 
 /** The only place where an error of the driver becomes one of ours; the original is kept as the cause. */
 export function postgresError(error: unknown): DomainError {
@@ -44,7 +52,14 @@ export function postgresError(error: unknown): DomainError {
     if (cause instanceof TypeError || cause instanceof RangeError || cause instanceof SyntaxError) {
       return new DomainError("internal", "A PostgreSQL statement failed", because);
     }
-    return new DomainError("unavailable", "PostgreSQL is not available", because);
+    if (error instanceof NotConnected && cause instanceof Error && UNUSABLE_URL.test(cause.message)) {
+      return new DomainError(
+        "failed_precondition",
+        `The PostgreSQL database cannot be used: ${cause.message}`,
+        because,
+      );
+    }
+    return new DomainError("unavailable", NOT_AVAILABLE, because);
   }
   const code = cause.code ?? "";
   if (isRepeatable(cause)) return new DomainError("unavailable", textFor(code, cause), because);
@@ -64,7 +79,7 @@ function textFor(code: string, { message }: pg.DatabaseError): string {
   if (code === UNIQUE_VIOLATION) return "PostgreSQL has a row with this key";
   if (code === TOO_LONG) return "A text is too long for an index of PostgreSQL";
   if (UNUSABLE.test(code)) return `The PostgreSQL database cannot be used: ${message}`;
-  return UNAVAILABLE.test(code) ? "PostgreSQL is not available" : "PostgreSQL has refused the statement";
+  return UNAVAILABLE.test(code) ? NOT_AVAILABLE : "PostgreSQL has refused the statement";
 }
 
 /** The unique constraint that refused a row; null for errors of another kind. */

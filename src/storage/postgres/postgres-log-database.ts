@@ -7,7 +7,7 @@ import { AppendGroups } from "./append-groups.js";
 import { DURABILITY, risksOf } from "./durability.js";
 import { checkIndexedLimits } from "./indexed-limits.js";
 import { PostgresChanges } from "./postgres-changes.js";
-import { postgresError } from "./postgres-errors.js";
+import { NOT_AVAILABLE, postgresError } from "./postgres-errors.js";
 import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
 import { PostgresPool } from "./postgres-pool.js";
@@ -63,6 +63,7 @@ export class PostgresLogDatabase implements LogDatabase {
     const { create = true, search = false, timeoutMs = DEFAULT_TIMEOUT_MS, onNotice, onAnomaly = () => {} } = options;
     const pool = new PostgresPool(driverUrl, { connections, prepare, timeoutMs });
     const changes = new PostgresChanges(pool, { channel: schema, listenUrl, onFailure: onAnomaly });
+    let database: PostgresLogDatabase | undefined;
     try {
       const searches = await prepareSchema(pool, { schema, create, search });
       const hears = await changes.start();
@@ -78,28 +79,29 @@ export class PostgresLogDatabase implements LogDatabase {
         search: searches,
       };
       const place = { name, schema, directUrl: listenUrl ?? driverUrl };
-      const database = new PostgresLogDatabase(place, parts, { onNotice, onAnomaly });
-      await database.#isReadOnly();
+      database = new PostgresLogDatabase(place, parts, { onNotice, onAnomaly });
+      await database.#ping();
       for (const risk of database.#risks) onAnomaly(risk);
       return database;
     } catch (error) {
+      if (database) await database.#searchIndex?.stop();
       await changes.close();
       await pool.close();
       const mapped = postgresError(error);
-      if (mapped.code !== "unavailable" || /standby|read-only/.test(mapped.message)) throw mapped;
-      throw new DomainError("unavailable", `${name} does not answer`, { cause: error });
+      if (mapped.message !== NOT_AVAILABLE) throw mapped;
+      throw new DomainError("unavailable", `${name} does not answer${reasonOf(error)}`, { cause: error });
     }
   }
 
   private constructor(
     { name, schema, directUrl }: { readonly name: string; readonly schema: string; readonly directUrl: string },
-    parts: Omit<PostgresShared, "isReadOnly">,
+    parts: Omit<PostgresShared, "ping">,
     notices: Pick<PostgresOptions, "onNotice" | "onAnomaly">,
   ) {
     this.name = name;
     this.#schema = schema;
     this.#directUrl = directUrl;
-    this.#shared = { ...parts, isReadOnly: (call) => this.#isReadOnly(call) };
+    this.#shared = { ...parts, ping: (call) => this.#ping(call) };
     this.#searchIndex = parts.search ? new PostgresSearchIndex(parts.pool, schema, notices) : undefined;
   }
 
@@ -145,9 +147,17 @@ export class PostgresLogDatabase implements LogDatabase {
     await this.#shared.pool.close();
   }
 
-  async #isReadOnly(call?: Call): Promise<boolean> {
+  async #ping(call?: Call): Promise<void> {
     const [row = []] = await this.#shared.pool.run(DURABILITY, [], call);
     this.#risks = risksOf(row);
-    return row[0] !== false;
+    if (row[0] !== false) throw new DomainError("unavailable", "PostgreSQL is a standby, or read-only");
   }
+}
+
+/** What the network or the driver has said, which names no credentials: a refused connection, a certificate. */
+function reasonOf(error: unknown): string {
+  let root = error;
+  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
+  const text = root instanceof AggregateError ? root.errors.map(String).join("; ") : String((root as Error).message);
+  return text === "" || root instanceof DomainError ? "" : `: ${text}`;
 }

@@ -1,6 +1,5 @@
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
-import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   Entry,
@@ -181,18 +180,20 @@ export class PostgresLogStore implements LogStore {
   }
 
   async replaceTodos(todos: readonly Todo[], ifRevision: number, call?: Call): Promise<boolean> {
-    const { pool, sql } = this.#shared;
+    const { pool, sql, turns } = this.#shared;
     const values = [this.#namespace, JSON.stringify(todos)];
-    const rows =
-      ifRevision === 0
-        ? await pool.writeOnce(sql.insertTodos, values, call)
-        : await pool.writeOnce(sql.updateTodos, [...values, ifRevision], call);
-    return rows.length === 1;
+    // No uid has U+0000.
+    return turns.take(`\u0000${this.#namespace}`, call, async (limited) => {
+      const rows =
+        ifRevision === 0
+          ? await pool.writeOnce(sql.insertTodos, values, limited)
+          : await pool.writeOnce(sql.updateTodos, [...values, ifRevision], limited);
+      return rows.length === 1;
+    });
   }
 
-  async ping(call?: Call): Promise<void> {
-    if (await this.#shared.isReadOnly(call))
-      throw new DomainError("unavailable", "PostgreSQL is a standby, or read-only");
+  ping(call?: Call): Promise<void> {
+    return this.#shared.ping(call);
   }
 
   async close(): Promise<void> {}

@@ -41,7 +41,9 @@ const IDLE_MS = 60_000;
 const LIFETIME_S = 1800;
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
-/** The server's function that warns when a commit no longer waits for standbys. The text of its warning is translated. */
+/**
+ * The server's function that warns when a commit no longer waits for standbys. The text of its warning is translated.
+ */
 const WAIT_FOR_STANDBYS = "SyncRepWaitForLSN";
 
 /** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */

@@ -34,16 +34,14 @@ export function readPostgresUrl(url: string): PostgresUrl {
   for (const name of OURS) {
     if (searchParams.getAll(name).length > 1) throw invalidArgument(`The PostgreSQL URL gives ${name} more than once`);
   }
-  const [base = "", query = ""] = splitQuery(url);
-  const rest = query
-    .split("&")
-    .filter((pair) => pair !== "" && !OURS.has(decodeURIComponent(pair.split("=")[0] ?? "")));
+  const [base = "", query = ""] = url.split(/\?(.*)/s);
+  const rest = pairsOf(query).filter((pair) => !OURS.has(decodeURIComponent(pair.split("=")[0] ?? "")));
   const driverUrl = rest.length === 0 ? base : `${base}?${rest.join("&")}`;
   const schema = schemaOf(searchParams.get("schema"));
   const shown = schema === DEFAULT_SCHEMA ? "" : `?schema=${encodeURIComponent(schema)}`;
   return {
     driverUrl,
-    name: `postgres://${parsed.host || (searchParams.get("host") ?? "localhost")}${parsed.pathname}${shown}`,
+    name: `postgres://${searchParams.get("host") ?? (parsed.host || "localhost")}${parsed.pathname}${shown}`,
     schema,
     prepare: booleanOf("prepare", searchParams.get("prepare")),
     listenUrl: listenUrlOf(searchParams.get("listen"), driverUrl),
@@ -53,24 +51,38 @@ export function readPostgresUrl(url: string): PostgresUrl {
 
 function parse(url: string): URL {
   const [, authority = ""] = /^[a-z]+:\/\/([^/?#]*)/.exec(url) ?? [];
-  if (authority.slice(authority.lastIndexOf("@") + 1).includes(",")) {
+  const parsed = parsedOf(url);
+  const hosts = [authority.slice(authority.lastIndexOf("@") + 1), parsed?.searchParams.get("host") ?? ""];
+  if (hosts.some((host) => host.includes(","))) {
     throw invalidArgument(
       "The PostgreSQL URL names several hosts, but the driver takes one: name a proxy or a DNS name that follows the primary",
     );
   }
+  if (parsed) return parsed;
+  throw invalidArgument(
+    "The PostgreSQL URL cannot be read: write postgres://user:password@host:5432/database, with %-escapes in the password",
+  );
+}
+
+/**
+ * Null for what is no URL, and for what is one only because a password without escapes seems to be a port, a path, a
+ * query or a fragment. It would be shown then, or the driver would read another one.
+ */
+function parsedOf(url: string): URL | null {
   try {
-    return new URL(url);
+    decodeURIComponent(url);
+    // A user without a host is no URL, but the driver takes it: the host is a parameter then.
+    const parsed = new URL(url.replace(/^([a-z]+:\/\/[^/?#]*@)(?=[/?])/, "$1localhost"));
+    const isWhole = pairsOf(parsed.search.slice(1)).every((pair) => pair.includes("="));
+    return /[\s#]/.test(url) || parsed.pathname.includes("@") || !isWhole ? null : parsed;
   } catch {
     // The cause would repeat the URL, which may hold a password.
-    throw invalidArgument(
-      "The PostgreSQL URL cannot be read: write postgres://user:password@host:5432/database, with %-escapes in the password",
-    );
+    return null;
   }
 }
 
-function splitQuery(url: string): [string, string] {
-  const at = url.indexOf("?");
-  return at < 0 ? [url, ""] : [url.slice(0, at), url.slice(at + 1).replace(/#.*$/s, "")];
+function pairsOf(query: string): string[] {
+  return query.split("&").filter((pair) => pair !== "");
 }
 
 function schemaOf(text: string | null): string {

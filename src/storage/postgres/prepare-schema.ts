@@ -26,15 +26,21 @@ export interface PrepareOptions {
 
 /**
  * Makes what is missing; any number of processes may do so at once. Resolves to whether messages can be searched.
- * `failed_precondition`: the server is too old or has another encoding, a newer version made the tables, or the role
- * may not make them.
+ * `failed_precondition`: the server is too old, the database has another encoding or isolation, a newer version made the
+ * tables, or the role may not make them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
   return pool.withClient(async (client) => {
     await checkServer(client);
     if ((await versionOf(client, options.schema)) === undefined) await makeSchema(client, options);
     const version = await versionOf(client, options.schema);
-    if (version === undefined || version > SCHEMA_VERSION) {
+    if (version === undefined) {
+      throw new DomainError(
+        "failed_precondition",
+        `Table meta of schema ${quoted(options.schema)} is not session-pool's`,
+      );
+    }
+    if (version > SCHEMA_VERSION) {
       throw new DomainError(
         "failed_precondition",
         `Schema ${quoted(options.schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
@@ -65,15 +71,23 @@ COMMIT;
 
 async function checkServer(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query({
-    text: "SELECT current_setting('server_version_num')::int, current_setting('server_version'), current_setting('server_encoding')",
+    text: `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+      current_setting('server_encoding'), current_setting('default_transaction_isolation')`,
     rowMode: "array",
   });
-  const [number, version, encoding] = rows[0] as [number, string, string];
+  const [number, version, encoding, isolation] = rows[0] as [number, string, string, string];
   if (number < OLDEST_SERVER) {
     throw new DomainError("failed_precondition", `PostgreSQL ${version} is too old; the store needs 14 or newer`);
   }
   if (encoding !== "UTF8") {
     throw new DomainError("failed_precondition", `The database has the encoding ${encoding}; the store needs UTF8`);
+  }
+  // Otherwise a write that has waited for another one would not see what that has stored.
+  if (!isolation.startsWith("read ")) {
+    throw new DomainError(
+      "failed_precondition",
+      `default_transaction_isolation is ${isolation} for this role and database; the store needs read committed`,
+    );
   }
 }
 

@@ -9,7 +9,7 @@ import type { Turns } from "./turns.js";
 export interface PostgresShared {
   readonly pool: PostgresPool;
   readonly sql: Statements;
-  /** Writes of one session wait here for each other, by its uid. */
+  /** Writes of one session wait here for each other, by its uid, and writes of the todos of one namespace. */
   readonly turns: Turns;
   readonly appends: AppendGroups;
   readonly changes: PostgresChanges;
@@ -17,8 +17,8 @@ export interface PostgresShared {
   readonly hears: boolean;
   /** Whether messages get words, and searches find them. */
   readonly search: boolean;
-  /** Asks the server whether it refuses writes. */
-  isReadOnly(call?: Call): Promise<boolean>;
+  /** As in LogStore. */
+  ping(call?: Call): Promise<void>;
 }
 
 /**

@@ -96,7 +96,7 @@ function recordStatements(s: string) {
       SELECT count(*) FROM new`,
     byUid: `SELECT ${RECORD} FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked`,
     byId: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted`,
-    /** Waits like \`writeAt\`. */
+    /** Waits like `writeAt`. */
     writeOf: `UPDATE ${sessions} SET write = write WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked
       RETURNING s.write, ${RECORD}`,
     newest: `SELECT n.kind, n.uid, n.log, n.seq, n.id, n.time, n.role, n.session_id, n.origin, n.body,
@@ -197,10 +197,12 @@ function range(messages: string, order: "ASC" | "DESC"): string {
     WHERE m.total - m.size <= $6 OR m.number <= 2 ORDER BY m.seq ${order}`;
 }
 
+/** The rows are found once, in a part of their own. Joined in place, they might be found anew for each row of a table. */
 function deletion(s: string, condition: string): string {
-  return `WITH deleted AS (
-      DELETE FROM ${s}.messages AS m
-        USING (SELECT uid, log, seq FROM ${s}.messages WHERE ${condition} FOR UPDATE) AS k
+  return `WITH k AS MATERIALIZED (
+      SELECT uid, log, seq FROM ${s}.messages WHERE ${condition} FOR UPDATE
+    ), deleted AS (
+      DELETE FROM ${s}.messages AS m USING k
         WHERE m.uid = k.uid AND m.log = k.log AND m.seq = k.seq RETURNING 1
     )
     SELECT count(*) FROM deleted`;

@@ -1,7 +1,6 @@
 import type { SearchTerm } from "../../domain/search.js";
 import { indexedWords, wantedWords } from "../history/indexed-words.js";
 import type { Entry } from "../history/log-store.js";
-import { toColumn } from "../text-column.js";
 
 /** A tsvector holds less than 1 MB. This much of it is words, and the rest is what it keeps beside each. */
 const MOST_BYTES = 800_000;
@@ -29,6 +28,7 @@ export function wordsQuery(namespace: string, terms: readonly SearchTerm[]): str
     .join(" & ");
 }
 
+/** Words have no control characters, and the namespace is as a column holds it. */
 function lexeme(word: string): string {
-  return `'${toColumn(word).replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
+  return `'${word.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }

@@ -77,6 +77,8 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await labeled("b=2", "a=1")).toEqual(["u3", "u1"]);
       expect(await labeled("b=2", "a=1", "b=2")).toEqual(["u3", "u1"]);
       expect(await labeled("a=1", "b=3")).toEqual([]);
+      expect(await labeled("a=1", "b=2", "a=1")).toEqual(["u3", "u1"]);
+      expect(await labeled("b=2", "b=2")).toEqual(["u3", "u1"]);
       const ofParent = { parentId: "p", labels: ["a=1"] };
       expect(uidsOf(await subject.store.listRecords(ofParent, { limit: 10 }))).toEqual(["u2", "u1"]);
       expect(uidsOf(await subject.store.listRecords({ ...ofParent, labels: ["a=1", "b=2"] }, { limit: 10 }))).toEqual([

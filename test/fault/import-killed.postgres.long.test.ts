@@ -1,0 +1,3 @@
+import { describeOnPostgres } from "./import-killed-postgres.js";
+
+await describeOnPostgres(1);
