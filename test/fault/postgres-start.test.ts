@@ -69,7 +69,7 @@ describe.skipIf(!server)("a server or a database that cannot be used", () => {
       "no server",
       () => changed((url) => (url.port = "1")),
       "unavailable",
-      /^postgres:\/\/127.0.0.1:1\/postgres does not answer$/,
+      /^postgres:\/\/127.0.0.1:1\/postgres does not answer: connect ECONNREFUSED 127.0.0.1:1$/,
     ],
   ];
 
