@@ -113,7 +113,7 @@ describe.skipIf(!server)("on a frozen server, the store", () => {
     await freeze();
     await expect(PostgresLogDatabase.connect(url)).rejects.toMatchObject({
       code: "unavailable",
-      message: expect.stringMatching(/ does not answer: ./),
+      message: expect.stringMatching(/ does not answer/),
     });
   });
 });

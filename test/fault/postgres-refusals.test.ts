@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { PostgresPool } from "../../src/storage/postgres/postgres-pool.js";
 import { created, entry, fill, seqs } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { schemaOf } from "../support/postgres-database.js";
@@ -35,6 +36,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await database?.close();
+  await admin?.query("ALTER ROLE session_pool RESET ALL");
 });
 
 async function open(parameters: Record<string, string>): Promise<void> {
@@ -55,11 +57,11 @@ async function untilWaiting(count: number): Promise<void> {
   await poll(async () => (await query(server!.url, waiting)).length === count, `${count} statements wait for a lock`);
 }
 
-/** Gives the role a setting that new connections of the pool have. */
+/** Gives the role a setting for the rest of the case, and the pool connections that have it. */
 async function setForRole(setting: string): Promise<void> {
   await admin.query(`ALTER ROLE session_pool SET ${setting}`);
-  await open({});
-  await admin.query(`ALTER ROLE session_pool RESET ${setting.split(" ")[0]}`);
+  await admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${APPLICATION}`);
+  await store.timeMs();
 }
 
 describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
@@ -86,8 +88,8 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
   });
 
   it("is repeated after a failure of serialization", async () => {
-    await setForRole("default_transaction_isolation = 'repeatable read'");
     await created(store, "u", { sessionId: "s" });
+    await setForRole("default_transaction_isolation = 'repeatable read'");
     await lock("uid = 'u'");
     const raised = store.raiseForks("s");
     await untilWaiting(1);
@@ -102,8 +104,8 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
     ["lock_timeout = 100", "A lock in PostgreSQL was not free in time"],
     ["statement_timeout = 300", "PostgreSQL is not available"],
   ])("ends as `unavailable` because of the role's %s, and the connection goes on", async (setting, message) => {
-    await setForRole(setting);
     await fill(store, "u.1", 1, 2);
+    await setForRole(setting);
     await lock("uid = 'u'");
     const appended = store.append("u.1", 3, [entry("u.1", 3)]);
     await expect(appended).rejects.toMatchObject({ code: "unavailable", message });
@@ -142,6 +144,19 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
     // A count is not repeated after an unknown outcome, but the server has certainly not carried this out.
     expect(await store.raiseForks("s")).toMatchObject({ forks: 2 });
     expect(logged("cached plan must not change result type")).toBeGreaterThan(0);
+  });
+});
+
+describe.skipIf(!server)("a prepared statement that is gone", () => {
+  it("is prepared again on a new connection, also for a write that must not happen twice", async () => {
+    await created(store, "u", { sessionId: "s" });
+    const pool = new PostgresPool(server!.url, { connections: 1, prepare: true, timeoutMs: LIMIT_MS });
+    const count = () => pool.writeOnce(`UPDATE ${s}.sessions SET forks = forks + 1 RETURNING forks`, [], undefined);
+    expect(await count()).toEqual([[1]]);
+    await pool.run("DEALLOCATE ALL", [], undefined, false);
+    expect(await count()).toEqual([[2]]);
+    expect(logged("prepared statement .* does not exist")).toBe(1);
+    await pool.close();
   });
 });
 
@@ -200,5 +215,5 @@ async function readOnly(value: "on" | "off"): Promise<void> {
 }
 
 function logged(text: string): number {
-  return server!.process.log.split(text).length - 1;
+  return server!.process.log.split(new RegExp(text)).length - 1;
 }

@@ -146,6 +146,13 @@ describe.skipIf(!pair)("a commit whose wait for the standby is canceled", () => 
   });
 });
 
+it.skipIf(!pair)("a standby is not opened", async () => {
+  await expect(PostgresLogDatabase.connect(pair!.standby.url)).rejects.toMatchObject({
+    code: "unavailable",
+    message: "PostgreSQL is a standby",
+  });
+});
+
 describe.skipIf(!pair)("a server that warns in another language", () => {
   it("has not acknowledged a write, which is read back or unknown", async () => {
     await fill(store, "u.1", 1, 2);

@@ -13,6 +13,7 @@ import { SCHEMA_VERSION, SEARCH_INDEXES } from "../../src/storage/postgres/schem
 import { created, entry, fill, own, replaced, seqs } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { PASSWORD } from "../support/postgres-folder.js";
+import { startPostgresProxy } from "../support/postgres-proxy.js";
 import { freshDatabaseUrl, freshSchemaUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";
 
 const PROCESSES = 8;
@@ -69,7 +70,7 @@ describe.skipIf(!server)("a server or a database that cannot be used", () => {
       "no server",
       () => changed((url) => (url.port = "1")),
       "unavailable",
-      /^postgres:\/\/127.0.0.1:1\/postgres does not answer: connect ECONNREFUSED 127.0.0.1:1$/,
+      /^postgres:\/\/127.0.0.1:1\/postgres does not answer: connect ECONNREFUSED/,
     ],
   ];
 
@@ -114,6 +115,15 @@ describe.skipIf(!server)("a server or a database that cannot be used", () => {
     const tables = await query(server!.url, `SELECT 1 FROM pg_tables WHERE schemaname = '${schema}'`);
     expect(tables).toHaveLength(1);
   });
+});
+
+it.skipIf(!server)("ends with an error when a server takes connections and does not answer", async () => {
+  const proxy = await startPostgresProxy(server!.process.port);
+  const url = new URL(freshSchemaUrl(server!));
+  url.port = String(proxy.port);
+  proxy.hold();
+  expect(await failure(url.href, { timeoutMs: 300 })).toMatchObject({ code: "unavailable" });
+  await proxy.close();
 });
 
 describe.skipIf(!server)("a new schema", () => {

@@ -186,6 +186,19 @@ describe.skipIf(!server)("a write whose answer was lost", () => {
     expect(await changedMeanwhile(isAppend, append, goOn)).toBe(1);
   });
 
+  it.each(["answer lost", "lost"] as const)(
+    "of several sessions in one statement is read back for each: %s",
+    async (fate) => {
+      for (const log of ["u.1", "v.1", "w.1"]) await fill(store, log, 1, 2);
+      const appends = () => Promise.all(["u.1", "v.1", "w.1"].map((log) => store.append(log, 3, [entry(log, 3)])));
+      const takeOne = () =>
+        fate === "lost" ? other.append("v.1", 3, [entry("v.1", 3, { id: "other" })]) : other.seal("v.1");
+      const isGroup = (text: string) => text.includes("append_group");
+      expect(await changedMeanwhile(isGroup, appends, takeOne, fate)).toEqual([1, fate === "lost" ? 0 : 1, 1]);
+      for (const log of ["u.1", "w.1"]) expect(await seqs(store, log, 1, 9)).toEqual([1, 2, 3]);
+    },
+  );
+
   it("that appended is answered as stored, even if the log has been given up since", async () => {
     await fill(store, "u.1", 1, 2);
     const giveUp = async () => replaced(other, (await other.readRecordByUid("u")) as SessionRecord, { deleted: true });

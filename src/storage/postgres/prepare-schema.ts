@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DomainError } from "../../domain/errors.js";
 import { functionsSql } from "./functions.js";
-import { postgresError } from "./postgres-errors.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
 import { SCHEMA_VERSION, SEARCH_INDEXES, schemaSql, searchIndexSql } from "./schema.js";
@@ -15,6 +14,8 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** Another process makes the same index: it is there already, or was made or dropped meanwhile. */
 const OTHERS_AT_WORK: ReadonlySet<string> = new Set(["42P07", "42704", "23505", "40P01", "XX000"]);
 const WAIT_MS = 500;
+const FIND_META = `SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+  WHERE n.nspname = $1 AND c.relname = 'meta'`;
 
 export interface PrepareOptions {
   readonly schema: string;
@@ -30,25 +31,21 @@ export interface PrepareOptions {
  * tables, or the role may not make them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
-  return pool.withClient(async (client) => {
-    await checkServer(client);
-    if ((await versionOf(client, options.schema)) === undefined) await makeSchema(client, options);
-    const version = await versionOf(client, options.schema);
-    if (version === undefined) {
-      throw new DomainError(
-        "failed_precondition",
-        `Table meta of schema ${quoted(options.schema)} is not session-pool's`,
-      );
-    }
-    if (version > SCHEMA_VERSION) {
-      throw new DomainError(
-        "failed_precondition",
-        `Schema ${quoted(options.schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
-      );
-    }
-    if (options.search === true) for (const name of SEARCH_NAMES) await ensureIndex(client, options.schema, name);
-    return options.search !== false && (await hasSearch(client, options.schema));
-  });
+  const { schema, search } = options;
+  await checkServer(pool);
+  if ((await versionOf(pool, schema)) === undefined) await pool.withClient((client) => makeSchema(client, options));
+  const version = await versionOf(pool, schema);
+  if (version === undefined) {
+    throw new DomainError("failed_precondition", `Table meta of schema ${quoted(schema)} is not session-pool's`);
+  }
+  if (version > SCHEMA_VERSION) {
+    throw new DomainError(
+      "failed_precondition",
+      `Schema ${quoted(schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
+    );
+  }
+  if (search === true) for (const name of SEARCH_NAMES) await ensureIndex(pool, schema, name);
+  return search !== false && (await hasSearch(pool, schema));
 }
 
 /** All of the SQL, for roles that may not create a schema: somebody else runs it, and grants the role what it needs. */
@@ -69,13 +66,11 @@ COMMIT;
 `;
 }
 
-async function checkServer(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query({
-    text: `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
-      current_setting('server_encoding'), current_setting('default_transaction_isolation')`,
-    rowMode: "array",
-  });
-  const [number, version, encoding, isolation] = rows[0] as [number, string, string, string];
+async function checkServer(pool: PostgresPool): Promise<void> {
+  const text = `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
+    current_setting('server_encoding'), current_setting('default_transaction_isolation')`;
+  const [row] = await pool.run(text, [], undefined, false);
+  const [number, version, encoding, isolation] = row as [number, string, string, string];
   if (number < OLDEST_SERVER) {
     throw new DomainError("failed_precondition", `PostgreSQL ${version} is too old; the store needs 14 or newer`);
   }
@@ -92,22 +87,10 @@ async function checkServer(client: pg.ClientBase): Promise<void> {
 }
 
 /** Undefined when the tables are missing. Asked of the catalog, because to_regclass may answer from a stale cache. */
-async function versionOf(client: pg.ClientBase, schema: string): Promise<number | undefined> {
-  if (!(await hasTable(client, schema, "meta"))) return undefined;
-  const { rows } = await client.query({
-    text: `SELECT version FROM ${quoted(schema)}.meta WHERE id = 1`,
-    rowMode: "array",
-  });
-  return rows[0]?.[0] as number | undefined;
-}
-
-async function hasTable(client: pg.ClientBase, schema: string, table: string): Promise<boolean> {
-  const { rows } = await client.query(
-    `SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-      WHERE n.nspname = $1 AND c.relname = $2`,
-    [schema, table],
-  );
-  return rows.length > 0;
+async function versionOf(pool: PostgresPool, schema: string): Promise<number | undefined> {
+  if ((await pool.run(FIND_META, [schema], undefined, false)).length === 0) return undefined;
+  const [row] = await pool.run(`SELECT version FROM ${quoted(schema)}.meta WHERE id = 1`, [], undefined, false);
+  return row?.[0] as number | undefined;
 }
 
 /** One transaction, under a lock for which processes that start together wait. */
@@ -118,7 +101,7 @@ async function makeSchema(client: pg.ClientBase, { schema, create, search }: Pre
   try {
     await client.query("BEGIN");
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`session-pool ${schema}`]);
-    if (!(await hasTable(client, schema, "meta"))) {
+    if ((await client.query(FIND_META, [schema])).rows.length === 0) {
       const found = await client.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema]);
       await client.query(schemaSql(schema, { isMade: found.rows.length > 0 }) + functionsSql(schema));
       const indexes = search === true ? SEARCH_NAMES : [];
@@ -135,8 +118,8 @@ async function makeSchema(client: pg.ClientBase, { schema, create, search }: Pre
   }
 }
 
-async function hasSearch(client: pg.ClientBase, schema: string): Promise<boolean> {
-  for (const name of SEARCH_NAMES) if ((await stateOf(client, schema, name)) !== "valid") return false;
+async function hasSearch(pool: PostgresPool, schema: string): Promise<boolean> {
+  for (const name of SEARCH_NAMES) if ((await stateOf(pool, schema, name)) !== "valid") return false;
   return true;
 }
 
@@ -144,41 +127,41 @@ async function hasSearch(client: pg.ClientBase, schema: string): Promise<boolean
  * Makes an index while others write. What an earlier attempt has left half made is dropped first, unless somebody is
  * still making it.
  */
-async function ensureIndex(client: pg.ClientBase, schema: string, name: SearchIndex): Promise<void> {
+async function ensureIndex(pool: PostgresPool, schema: string, name: SearchIndex): Promise<void> {
   for (;;) {
-    const state = await stateOf(client, schema, name);
+    const state = await stateOf(pool, schema, name);
     if (state === "valid") return;
     if (state === "building") {
       await sleep(WAIT_MS);
       continue;
     }
-    try {
-      if (state === "invalid") await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${quoted(schema)}.${name}`);
-      await client.query(searchIndexSql(schema, name, true));
-    } catch (error) {
-      if (!(error instanceof pg.DatabaseError) || !OTHERS_AT_WORK.has(error.code ?? "")) throw postgresError(error);
-      await sleep(WAIT_MS);
-    }
+    const sql = searchIndexSql(schema, name, true);
+    const statements =
+      state === "invalid" ? [`DROP INDEX CONCURRENTLY IF EXISTS ${quoted(schema)}.${name}`, sql] : [sql];
+    await pool.withClient(async (client) => {
+      try {
+        for (const statement of statements) await client.query(statement);
+      } catch (error) {
+        if (!(error instanceof pg.DatabaseError) || !OTHERS_AT_WORK.has(error.code ?? "")) throw error;
+        await sleep(WAIT_MS);
+      }
+    });
   }
 }
 
 async function stateOf(
-  client: pg.ClientBase,
+  pool: PostgresPool,
   schema: string,
   name: string,
 ): Promise<"missing" | "building" | "invalid" | "valid"> {
-  const { rows } = await client.query({
-    text: `SELECT i.indisvalid AND i.indisready, EXISTS (
-        SELECT 1 FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.index_relid = c.oid
-      )
-      FROM pg_catalog.pg_class AS c
-        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-        JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid
-      WHERE n.nspname = $1 AND c.relname = $2`,
-    values: [schema, name],
-    rowMode: "array",
-  });
-  const [row] = rows as [boolean, boolean][];
+  const text = `SELECT i.indisvalid AND i.indisready, EXISTS (
+      SELECT 1 FROM pg_catalog.pg_stat_progress_create_index AS p WHERE p.index_relid = c.oid
+    )
+    FROM pg_catalog.pg_class AS c
+      JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+      JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid
+    WHERE n.nspname = $1 AND c.relname = $2`;
+  const [row] = await pool.run(text, [schema, name], undefined, false);
   if (row === undefined) return "missing";
   const [isValid, isBuilding] = row;
   if (isValid) return "valid";
