@@ -153,7 +153,7 @@ describe.skipIf(!server)("a service on PostgreSQL", () => {
 it.each(["1", "2"])("serve with %s workers ends with one line when no PostgreSQL is there", async (workers) => {
   const url = "postgres://user:hunter2@127.0.0.1:1/x";
   const { code, stderr } = await run(["serve", ...PORTS, "--storage", url, "--workers", workers]);
-  expect([code, stderr]).toEqual([1, "session-pool: postgres://127.0.0.1:1/x does not answer\n"]);
+  expect([code, stderr]).toEqual([1, "session-pool: postgres://127.0.0.1:1/x does not answer: connect ECONNREFUSED 127.0.0.1:1\n"]);
 });
 
 it("a command ends with one line when a server takes connections and answers nothing", async () => {
@@ -162,7 +162,8 @@ it("a command ends with one line when a server takes connections and answers not
   onTestFinished(() => void silent.close());
   const host = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
   const { code, stderr } = await run(["todo", "list", "--storage", `postgres://user:hunter2@${host}/x`]);
-  expect([code, stderr]).toEqual([1, `session-pool: postgres://${host}/x does not answer\n`]);
+  const reason = "Connection terminated unexpectedly";
+  expect([code, stderr]).toEqual([1, `session-pool: postgres://${host}/x does not answer: ${reason}\n`]);
 });
 
 async function set(name: string, value: string): Promise<void> {

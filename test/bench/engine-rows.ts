@@ -1,8 +1,12 @@
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { startPostgresServer } from "../support/postgres-server.js";
 import type { EngineRequest } from "./engine/worker.js";
 import { SERVER_CORE, startPeer } from "./processes.js";
 import type { Measured, Row, RowContext } from "./row.js";
 import type { Comparison } from "./slices.js";
+
+/** Prepared by name, on a pool of as many connections. */
+const INSERTS = "bare inserts through the driver";
 
 type EngineRow = EngineRequest["row"];
 
@@ -56,6 +60,21 @@ export const ENGINE_ROWS: readonly Row[] = [
     target: { atLeast: 0.8 },
     run: (context) => measureOnMongo("listOnMongo", "pages/s", context),
   },
+  postgresRow("postgres-append", "append, one caller", INSERTS, 0.85, "appendOnPostgres"),
+  postgresRow("postgres-append-16", "append, 16 callers on 16 sessions", INSERTS, 0.5, "appendOnPostgresBy16"),
+  postgresRow("postgres-append-64", "append, 64 callers on 64 sessions", INSERTS, 0.5, "appendOnPostgresBy64"),
+  postgresRow("postgres-sqlite-append", "append, one caller", "SQLite", 0.5, "appendOnBoth"),
+  postgresRow("postgres-sqlite-append-16", "append, 16 callers on 16 sessions", "SQLite", 0.5, "appendOnBothBy16"),
+  postgresRow("postgres-sqlite-append-64", "append, 64 callers on 64 sessions", "SQLite", 0.5, "appendOnBothBy64"),
+  postgresRow("postgres-prepared", "append, one caller, prepare=true", "without", 1, "appendPrepared"),
+  postgresRow("postgres-prepared-16", "append, 16 callers, prepare=true", "without", 1, "appendPreparedBy16"),
+  postgresRow("postgres-prepared-page", "last 100 of 10,000, prepare=true", "without", 1, "lastPagePrepared"),
+  postgresRow("postgres-page", "last 100 of 1,000,000", "of 1,000", 0.8, "lastPageOnPostgres"),
+  postgresRow("postgres-sqlite-page", "last 100 of 100,000", "SQLite", 0.2, "lastPageOnBoth"),
+  postgresRow("postgres-sqlite-page-8", "last 100 of 100,000, 8 readers", "SQLite", 0.2, "lastPageOnBothBy8"),
+  postgresRow("postgres-fork", "fork at 1,000,000 messages", "at 10", 0.8, "forkOnPostgres"),
+  postgresRow("postgres-sqlite-fork", "fork at 100,000 messages", "SQLite", 0.5, "forkOnBoth"),
+  postgresRow("postgres-sqlite-list", "list of 100 of 1,000 sessions", "SQLite", 0.5, "listOnBoth"),
   {
     id: "sqlite-list",
     what: "engine list 100 anywhere in 100,000 on SQLite",
@@ -114,12 +133,17 @@ export const ENGINE_ROWS: readonly Row[] = [
   },
 ];
 
+function postgresRow(id: string, what: string, against: string, atLeast: number, row: EngineRow): Row {
+  const run = (context: RowContext) => measureOnPostgres(row, "operations/s", context);
+  return { id, what: `${what}, on PostgreSQL`, against, target: { atLeast }, run };
+}
+
 /** Measures a row in a process of its own, on one core. */
 async function measure(row: EngineRow, unit: string, context: RowContext, note?: string): Promise<Measured> {
-  const { slices, sliceMs, folder, mongoUrl, onProgress } = context;
+  const { slices, sliceMs, folder, mongoUrl, postgresUrl, onProgress } = context;
   const { peer } = await startPeer<EngineRequest, string>("worker", SERVER_CORE, (done) => onProgress(done, slices));
   try {
-    const comparison = await peer.ask<Comparison>({ row, slices, sliceMs, folder, mongoUrl });
+    const comparison = await peer.ask<Comparison>({ row, slices, sliceMs, folder, mongoUrl, postgresUrl });
     return { kind: "ratio", comparison, unit, ...(note && { note }) };
   } finally {
     await peer.stop();
@@ -133,6 +157,17 @@ async function measureOnMongo(row: EngineRow, unit: string, context: RowContext)
   try {
     const note = `on ${server.kind}`;
     return await measure(row, unit, { ...context, mongoUrl: freshDatabaseUrl(server) }, note);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function measureOnPostgres(row: EngineRow, unit: string, context: RowContext): Promise<Measured> {
+  if (context.postgresUrl !== undefined) return measure(row, unit, context);
+  const server = await startPostgresServer();
+  if (server === null) return { kind: "skipped", why: "no PostgreSQL server" };
+  try {
+    return await measure(row, unit, { ...context, postgresUrl: server.url });
   } finally {
     await server.stop();
   }

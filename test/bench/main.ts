@@ -25,7 +25,10 @@ const program = new Command("bench")
   .description(`Measures ratios against raw baselines. Rows: ${ROWS.map(({ id }) => id).join(", ")}`)
   .option("--json", "print JSON")
   .option("--rows <ids>", "only these rows, with commas", parseRows)
-  .option("--storage <url>", "sqlite:<folder> for the files, or mongodb://... for the rows of MongoDB")
+  .option(
+    "--storage <url>",
+    "sqlite:<folder> for the files, mongodb://... or postgres://... for the rows of that store",
+  )
   .option("--slices <n>", "slices of each side, at least 5", parseCount(5), 9)
   .option("--slice-ms <n>", "milliseconds of a slice", parseCount(50), 500)
   .parse();
@@ -47,6 +50,7 @@ async function runRow(row: Row, storage: string | undefined, slices: number, sli
   const parent = storage?.startsWith("sqlite:") ? resolve(storage.slice("sqlite:".length)) : tmpdir();
   const folder = await mkdtemp(join(parent, "session-pool-bench-"));
   const mongoUrl = storage?.startsWith("mongodb") ? storage : undefined;
+  const postgresUrl = storage?.startsWith("postgres") ? storage : undefined;
   const bar = new SingleBar({
     format: `${row.id} {bar} {value}/{total}`,
     stream: process.stderr,
@@ -58,7 +62,7 @@ async function runRow(row: Row, storage: string | undefined, slices: number, sli
     bar.update(done);
   };
   try {
-    return { row, measured: await row.run({ slices, sliceMs, folder, mongoUrl, onProgress }) };
+    return { row, measured: await row.run({ slices, sliceMs, folder, mongoUrl, postgresUrl, onProgress }) };
   } finally {
     bar.stop();
     await rm(folder, { recursive: true, force: true });

@@ -17,7 +17,7 @@ export interface Machine {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-const PACKAGES = ["@grpc/grpc-js", "@bufbuild/protobuf", "libsql", "mongodb"];
+const PACKAGES = ["@grpc/grpc-js", "@bufbuild/protobuf", "libsql", "mongodb", "pg"];
 
 export function describeMachine(version: string): Machine {
   const versions = PACKAGES.map((name) => [name, packageVersion(name)]);

@@ -29,6 +29,8 @@ export interface RowContext {
   readonly folder: string;
   /** The server for the rows of MongoDB. When absent, one is looked for as in the tests. */
   readonly mongoUrl: string | undefined;
+  /** The same for the rows of PostgreSQL. */
+  readonly postgresUrl: string | undefined;
   readonly onProgress: (done: number, total: number) => void;
 }
 

@@ -20,6 +20,7 @@ await build({
     growth: `${root}test/bench/growth/main.ts`,
     ours: `${root}test/bench/peers/ours.ts`,
     "bare-server": `${root}test/bench/fronts/bare-server.ts`,
+    postgres: `${root}test/bench/postgres.ts`,
     worker: `${root}test/bench/engine/worker.ts`,
   },
   outdir: folder,
@@ -36,7 +37,7 @@ await build({
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
 // Each of these names is a separate measurement. Without one, the rows are measured.
-const own = ["console", "drafts", "fronts", "growth", "ours"].includes(name);
+const own = ["console", "drafts", "fronts", "growth", "ours", "postgres"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 // An interrupt ends the benchmark, which this process waits for.
 process.on("SIGINT", () => {});

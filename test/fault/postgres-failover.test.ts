@@ -4,7 +4,7 @@ import { LogHistoryProvider } from "../../src/storage/history/log-history-provid
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { Child } from "../support/child.js";
 import { type PostgresPair, startPostgresPair } from "../support/postgres-pair.js";
-import { query } from "../support/postgres-server.js";
+import { query, startOwnPostgresServer } from "../support/postgres-server.js";
 import { runServices } from "./chaos-services.js";
 
 const CONNECTIONS = 8;
@@ -110,6 +110,25 @@ it("a service that finds a standby is not ready, and ready again once that is pr
     "SELECT pg_reload_conf()",
   );
   await expect.poll(readyz).toEqual([200, "ok"]);
+});
+
+it("connections that take no writes are all left after the first refusal", async ({ skip }) => {
+  const server = await startOwnPostgresServer();
+  if (server === null) return skip("there is no PostgreSQL");
+  closings.push(() => server.stop());
+  const writer = await open(server);
+  await writer.createSession({ sessionId: "s" });
+  const role = new URL(server.url).username;
+  // Holds for connections that are opened while it is set, like those to a primary that is becoming a standby.
+  await query(server.url, `ALTER ROLE ${role} SET default_transaction_read_only = on`);
+  const provider = await open(server);
+  await query(
+    server.url,
+    "SET default_transaction_read_only = off",
+    `ALTER ROLE ${role} RESET default_transaction_read_only`,
+  );
+  expect(await say(provider, "m")).toMatchObject({ messageIds: ["m"] });
+  expect(server.process.log.match(/ERROR: .*read-only transaction/g)).toHaveLength(1);
 });
 
 it("an asynchronous standby lacks the last messages, and histories go on from what it has", async (context) => {

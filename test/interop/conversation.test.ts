@@ -8,7 +8,8 @@ import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { MessageWithPartsSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { poll } from "../support/poll.js";
-import { describeWith, needPrograms, ROOT, run } from "../support/toolchain.js";
+import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
+import { describeWith, NotHere, needPrograms, ROOT, run } from "../support/toolchain.js";
 import { CONVERSATION } from "./conversation.js";
 import { type Python, preparePython } from "./python.js";
 
@@ -18,18 +19,39 @@ const REVERT_TO = 60;
 
 type Json = Readonly<Record<string, unknown>>;
 
-async function prepare(): Promise<Python> {
-  needPrograms("curl");
-  return preparePython();
+interface Needed {
+  readonly python: Python;
+  /** The storage URL of an empty store. */
+  readonly storage: string;
 }
 
-await describeWith("a conversation of 240 messages, stored by Python (grpcio) and curl", prepare, (python) => {
+const postgres = await startPostgresServer({ fast: true });
+afterAll(() => postgres?.stop());
+
+async function onSqlite(): Promise<Needed> {
+  needPrograms("curl");
+  const folder = await mkdtemp(join(tmpdir(), "session-pool-conversation-"));
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+  return { python: await preparePython(), storage: `sqlite:${folder}/pool.db` };
+}
+
+async function onPostgres(): Promise<Needed> {
+  needPrograms("curl");
+  if (!postgres) throw new NotHere("no PostgreSQL server");
+  return { python: await preparePython(), storage: freshSchemaUrl(postgres) };
+}
+
+const WHAT = "a conversation of 240 messages, stored by Python (grpcio) and curl";
+await describeWith(`${WHAT} in SQLite`, onSqlite, describeConversation);
+await describeWith(`${WHAT} in PostgreSQL`, onPostgres, describeConversation);
+
+function describeConversation({ python, storage }: Needed): void {
   let folder: string;
   let server: StartedServer;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "session-pool-conversation-"));
-    server = await StartedServer.start(folder);
+    server = await StartedServer.start(storage);
   });
 
   afterAll(async () => {
@@ -132,7 +154,7 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
       .map((line) => JSON.parse(line) as unknown);
     expect(lines.pop()).toEqual({ ended: "UNAVAILABLE" });
 
-    server = await StartedServer.start(folder);
+    server = await StartedServer.start(storage);
     const all = (await callPython("read", "fork", "100")) as { info: { id: string } }[];
     const live = all.map(({ info }) => info.id).filter((id) => id.startsWith("live-"));
     expect(live.slice(0, lines.length)).toEqual(lines);
@@ -148,7 +170,7 @@ await describeWith("a conversation of 240 messages, stored by Python (grpcio) an
     expect(JSON.parse(truncated)).toEqual({ removedCount: String(live.length) });
     await expectAllThere();
   });
-});
+}
 
 const TODOS = [
   { id: "t1", content: "Fahrplan prüfen", status: "in_progress", priority: "high" },
@@ -165,7 +187,7 @@ function asStored(message: (typeof CONVERSATION)[number], sessionId: string, pos
   return normal({ ...message, info } as unknown as JsonValue);
 }
 
-/** The server that the README's first command starts, but on free ports and with a file of its own. */
+/** The server that the README's first command starts, but on free ports and with a store of its own. */
 class StartedServer {
   readonly grpcAddress: string;
   readonly httpUrl: string;
@@ -177,12 +199,12 @@ class StartedServer {
     this.httpUrl = httpUrl;
   }
 
-  static async start(folder: string): Promise<StartedServer> {
+  static async start(storage: string): Promise<StartedServer> {
     const env = {
       ...process.env,
       SESSION_POOL_GRPC_ADDRESS: "127.0.0.1:0",
       SESSION_POOL_HTTP_ADDRESS: "127.0.0.1:0",
-      SESSION_POOL_STORAGE: `sqlite:${folder}/pool.db`,
+      SESSION_POOL_STORAGE: storage,
     };
     // npm and the server get a process group of their own, so that both can be killed together.
     const npm = spawn("npm", ["start"], { cwd: ROOT, env, detached: true });

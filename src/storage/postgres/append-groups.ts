@@ -49,7 +49,7 @@ export class AppendGroups {
 
   /** Appends of one iteration of the event loop go together. */
   #plan(): void {
-    if (this.#isPlanned || this.#running === MOST_RUNNING) return;
+    if (this.#isPlanned || this.#waiting.length === 0 || this.#running === MOST_RUNNING) return;
     this.#isPlanned = true;
     setImmediate(() => {
       this.#isPlanned = false;

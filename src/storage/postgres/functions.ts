@@ -68,12 +68,11 @@ BEGIN
   END IF;
   ${FIND_END(s)}
   IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
-  IF EXISTS (SELECT 1 FROM ${s}.messages AS m WHERE m.id = p_id AND m.uid = p_uid AND m.log = p_log) THEN
-    RETURN ${ID_TAKEN};
-  END IF;
   INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words)
     VALUES (p_uid, p_log, p_seq, p_id, p_time, p_write, p_size, p_role, p_session, p_origin, p_body,
-      p_words::tsvector);
+      p_words::tsvector)
+    ON CONFLICT (id, uid, log) DO NOTHING;
+  IF NOT FOUND THEN RETURN ${ID_TAKEN}; END IF;
   ${TOUCH(s)}
   RETURN 1;
 END $f$;

@@ -87,12 +87,17 @@ function pairsOf(query: string): string[] {
 
 function schemaOf(text: string | null): string {
   if (text === null) return DEFAULT_SCHEMA;
-  if (text === "" || text.includes("\u0000") || Buffer.byteLength(text) > MOST_SCHEMA_BYTES || /^pg_/i.test(text)) {
-    throw invalidArgument(
-      `schema in the PostgreSQL URL must be 1 to ${MOST_SCHEMA_BYTES} bytes long and must not begin with pg_`,
-    );
-  }
+  checkSchemaName(text);
   return text;
+}
+
+/** Checks the name of a schema. A `$` could end the text of a function. `invalid_argument`: it cannot be used. */
+export function checkSchemaName(name: string): void {
+  const isBad = name === "" || /^pg_/i.test(name) || name.includes("\u0000") || name.includes("$");
+  if (!isBad && Buffer.byteLength(name) <= MOST_SCHEMA_BYTES) return;
+  throw invalidArgument(
+    `The name of a PostgreSQL schema must be 1 to ${MOST_SCHEMA_BYTES} bytes long, without $, and must not begin with pg_`,
+  );
 }
 
 function booleanOf(name: string, text: string | null): boolean {

@@ -11,6 +11,7 @@ export interface EngineOptions {
   readonly sliceMs: number;
   readonly folder: string;
   readonly mongoUrl: string | undefined;
+  readonly postgresUrl: string | undefined;
   readonly onProgress: (done: number) => void;
 }
 

@@ -2,6 +2,7 @@ import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js"
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
+import { POSTGRES_ROWS } from "./postgres.js";
 import { appendSearched, appendSearchedByMany } from "./search.js";
 import { skewedWriters } from "./skew.js";
 import type { EngineOptions, EngineRow } from "./subjects.js";
@@ -22,6 +23,7 @@ export const ENGINE_ROWS = {
   skewedWriters,
   appendOnMongo,
   listOnMongo,
+  ...POSTGRES_ROWS,
 } satisfies Record<string, EngineRow>;
 
 /** The request that this process gets. */

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { freshDatabaseUrl, startMongoServer } from "../../support/mongo-server.js";
+import { freshSchemaUrl, startPostgresServer } from "../../support/postgres-server.js";
 import { type Engine, MESSAGE, openEngine } from "../engine/subjects.js";
 import { timed } from "../slices.js";
 import { growMessages, growSessions } from "./grow.js";
@@ -18,6 +19,8 @@ import { drawGrowth, type Point } from "./picture.js";
 interface Flags {
   readonly messages: number[];
   readonly sessions: number[];
+  readonly postgresMessages: number[];
+  readonly postgresSessions: number[];
   readonly mongoMessages: number[];
   readonly mongoSessions: number[];
   readonly rounds: number;
@@ -27,6 +30,13 @@ interface Flags {
 const flags = new Command("growth")
   .option("--messages <sizes>", "lengths of a history on SQLite", parseSizes, [10, 1000, 100_000, 1_000_000])
   .option("--sessions <sizes>", "numbers of sessions on SQLite", parseSizes, [10, 1000, 100_000])
+  .option(
+    "--postgres-messages <sizes>",
+    "lengths of a history on PostgreSQL",
+    parseSizes,
+    [10, 1000, 100_000, 1_000_000],
+  )
+  .option("--postgres-sessions <sizes>", "numbers of sessions on PostgreSQL", parseSizes, [10, 1000, 100_000])
   .option("--mongo-messages <sizes>", "lengths of a history on MongoDB", parseSizes, [10, 1000, 10_000])
   .option("--mongo-sessions <sizes>", "numbers of sessions on MongoDB", parseSizes, [10, 1000])
   .option("--rounds <n>", "how often each operation is made at each size", Number, 31)
@@ -37,7 +47,7 @@ const flags = new Command("growth")
 const folder = await mkdtemp(join(tmpdir(), "session-pool-growth-"));
 try {
   const points: Point[] = [];
-  for (const measureOne of [measureSqlite, measureMongo]) {
+  for (const measureOne of [measureSqlite, measurePostgres, measureMongo]) {
     const some = await measureOne();
     if (some.length > 0) console.log(`${tableOf(some)}\n`);
     points.push(...some);
@@ -54,6 +64,18 @@ async function measureSqlite(): Promise<Point[]> {
     return openEngine(`sqlite:${join(folder, String(files), "growth.db")}`);
   };
   return measureStore("SQLite, ms of the processor", open, flags.messages, flags.sessions);
+}
+
+async function measurePostgres(): Promise<Point[]> {
+  if (flags.postgresMessages.length === 0) return [];
+  const server = await startPostgresServer();
+  if (server === null) return [];
+  const open = () => openEngine(freshSchemaUrl(server));
+  try {
+    return await measureStore("PostgreSQL, ms", open, flags.postgresMessages, flags.postgresSessions);
+  } finally {
+    await server.stop();
+  }
 }
 
 async function measureMongo(): Promise<Point[]> {

@@ -33,7 +33,7 @@ export function drawGrowth(points: readonly Point[]): string {
     y: { type: "log", label: "ms", tickFormat: "~g", ticks: 4, grid: true },
     fx: { axis: null },
     fy: { axis: null },
-    color: { domain: stores, range: ["#0b7285", "#e8590c"] },
+    color: { domain: stores, range: ["#0b7285", "#6741d9", "#e8590c"] },
     marks: [
       Plot.frame({ stroke: "#ced4da" }),
       Plot.lineY(points, { x: "size", y: "ms", stroke: "store", fx: column, fy: row, marker: "dot" }),
