@@ -10,8 +10,8 @@ import { appends, forks, insertsInto, lastPages, lists, type Task, type Work } f
 import { type Engine, openEngine } from "./engine/subjects.js";
 import { duringBy } from "./slices.js";
 
-// Measures how much processor time operations take on PostgreSQL, in this process and in the server, and on SQLite, where
-// this process does all. All of them take turns.
+// Measures how much processor time operations take on PostgreSQL, in this process and in the server, and on SQLite,
+// where this process does all. All of them take turns.
 //
 //     npm run bench -- postgres
 

@@ -22,8 +22,8 @@ const STALE_PLAN = "RevalidateCachedQuery";
 /** Classes and SQLSTATEs of a server that cannot take statements now. */
 const UNAVAILABLE = /^(08|40|53|55P03|57|58|25006|25P0[23])/;
 /**
- * A role, database, schema, table, column or function that is missing, that this role may not use, or that somebody else
- * has made.
+ * A role, database, schema, table, column or function that is missing, that this role may not use, or that somebody
+ * else has made.
  */
 const UNUSABLE = /^(28|3D|3F|42501|42703|42723|42883|42P0[167])/;
 /** What the driver says of a URL that this server or this machine does not allow; it has no codes for it. */

@@ -27,8 +27,8 @@ export interface PrepareOptions {
 
 /**
  * Makes what is missing; any number of processes may do so at once. Resolves to whether messages can be searched.
- * `failed_precondition`: the server is too old, the database has another encoding or isolation, a newer version made the
- * tables, or the role may not make them.
+ * `failed_precondition`: the server is too old, the database has another encoding or isolation, a newer version made
+ * the tables, or the role may not make them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
   const { schema, search } = options;

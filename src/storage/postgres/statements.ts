@@ -202,7 +202,9 @@ function range(messages: string, order: "ASC" | "DESC"): string {
     WHERE m.total - m.size <= $6 OR m.number <= 2 ORDER BY m.seq ${order}`;
 }
 
-/** The rows are found once, in a part of their own. Joined in place, they might be found anew for each row of a table. */
+/**
+ * The rows are found once, in a part of their own. Joined in place, they might be found anew for each row of a table.
+ */
 function deletion(s: string, condition: string): string {
   return `WITH k AS MATERIALIZED (
       SELECT uid, log, seq FROM ${s}.messages WHERE ${condition} FOR UPDATE
