@@ -119,7 +119,8 @@ class OwnPostgresProcess implements PostgresProcess {
       all = await processes();
       return all.some(({ pid, isStopped }) => pid === postmaster && isStopped);
     }, "the postmaster has stopped");
-    return [postmaster, ...all.filter(({ parent }) => parent === postmaster).map(({ pid }) => pid)];
+    // The postmaster comes last: it takes the ids of its children that have ended meanwhile.
+    return [...all.filter(({ parent }) => parent === postmaster).map(({ pid }) => pid), postmaster];
   }
 
   #running(): ChildProcess & { readonly pid: number } {
