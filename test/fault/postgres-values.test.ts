@@ -121,6 +121,27 @@ describe.skipIf(!server)("values on PostgreSQL", () => {
     expect(await processorTime("q.1", '"')).toBeLessThan(10 * plain);
   });
 
+  it("are found by a word that the index cuts inside a character, sent alone or in a batch", async () => {
+    const word = `${"a".repeat(63)}\u{10437}b`;
+    const given: Given = { parts: [{ id: "", type: "text", text: word }], remaining: 0 };
+    await own(store, "w.1");
+    await store.append(
+      "w.1",
+      1,
+      entries("w.1", 1, 1, () => given),
+    );
+    await store.append(
+      "w.1",
+      2,
+      entries("w.1", 2, 3, () => given),
+    );
+    const found = await store.searchEntries?.(
+      { terms: [{ text: word, words: [word], isPrefix: false }] },
+      { limit: 10 },
+    );
+    expect(found?.entries.map(({ seq }) => seq)).toEqual([3, 2, 1]);
+  });
+
   it("are none where nothing is asked for", async () => {
     await fill(store, "z.1", 1, 2);
     expect(await store.listRecords({ parentId: "" }, { limit: 0 })).toEqual([]);

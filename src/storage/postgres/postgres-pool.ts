@@ -284,10 +284,13 @@ function toParameter(value: Value): unknown {
 
 /**
  * An element of an array, as PostgreSQL reads it: in quotes, with backslashes before quotes and backslashes. JSON does
- * the same, but for control characters, and is ten times faster than the driver with megabytes of quotes.
+ * the same, but for control characters and lone surrogates, and is ten times faster than the driver with megabytes of
+ * quotes.
  */
 function toElement(value: string | number | null): string | number {
   if (typeof value !== "string") return value ?? "NULL";
-  const pieces = value.split(CONTROL).map((piece, i) => (i % 2 === 0 ? JSON.stringify(piece).slice(1, -1) : piece));
+  const pieces = value
+    .split(CONTROL)
+    .map((piece, i) => (i % 2 === 0 ? JSON.stringify(piece.toWellFormed()).slice(1, -1) : piece));
   return `"${pieces.join("")}"`;
 }
