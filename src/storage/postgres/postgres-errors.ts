@@ -9,6 +9,7 @@ export class Unreplicated extends Error {}
 
 const UNIQUE_VIOLATION = "23505";
 const QUERY_CANCELED = "57014";
+const CANNOT_CONNECT_NOW = "57P03";
 const READ_ONLY = "25006";
 
 /**
@@ -115,6 +116,11 @@ export function wasCanceled(error: unknown): boolean {
 /** Whether the server has refused a write because it takes none. */
 export function wasReadOnly(error: unknown): boolean {
   return databaseError(error)?.code === READ_ONLY;
+}
+
+/** Whether the server takes no connection yet, but soon will. */
+export function isStarting(error: unknown): boolean {
+  return databaseError(error)?.code === CANNOT_CONNECT_NOW;
 }
 
 /** Whether a connection can be used again after an error: the server has refused the statement and goes on. */
