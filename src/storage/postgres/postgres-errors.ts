@@ -28,7 +28,7 @@ const UNAVAILABLE = /^(08|40|53|55P03|57|58|25006|25P0[23])/;
  */
 const UNUSABLE = /^(28|3D|3F|42501|42703|42723|42883|42P0[167])/;
 /** What the driver says of a URL that this server or this machine does not allow; it has no codes for it. */
-const UNUSABLE_URL = /^(SASL|ENOENT|EACCES)|SSL|certificate/;
+const UNUSABLE_URL = /^(SASL|ENOENT|EACCES|The server does not support SSL)/;
 /** A row of an index would be too long, or a text too long for its words. */
 const TOO_LONG = "54000";
 
