@@ -2,7 +2,7 @@ import { assert, asyncProperty, constantFrom, oneof, string, uniqueArray } from 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
-import { created, entries, entry, fill, type Given, ODD_TEXTS, replaced } from "../contract/log-store/fixtures.js";
+import { created, entries, entry, fill, type Given, ODD_TEXTS, own, replaced } from "../contract/log-store/fixtures.js";
 import { openPostgresDatabase } from "../support/postgres-database.js";
 import { startPostgresServer } from "../support/postgres-server.js";
 
@@ -26,6 +26,8 @@ const SYNTAX = [
   "$1",
   "\uFFFF",
 ];
+const BATCH = 100;
+const QUOTES = 40_000;
 const MOST_MICROS = Number.MAX_SAFE_INTEGER;
 
 const server = await startPostgresServer({ fast: true });
@@ -103,6 +105,41 @@ describe.skipIf(!server)("values on PostgreSQL", () => {
     expect(await store.listRecords(having, { limit: MOST_MICROS })).toEqual([latest]);
     expect(await store.listExpired({ expireTimeMicros: MOST_MICROS }, 10)).toEqual([latest]);
     expect(await store.listExpired({ expireTimeMicros: -MOST_MICROS, updateTimeMicros: -MOST_MICROS }, 10)).toEqual([]);
+  });
+
+  it("take about as long to send when all of it is quotes", async () => {
+    const processorTime = async (log: string, character: string) => {
+      const parts = [{ id: "", type: "text", text: character.repeat(QUOTES) }] as const;
+      const batch = entries(log, 1, BATCH, () => ({ parts: [...parts] }));
+      await own(store, log);
+      const before = process.cpuUsage();
+      expect(await store.append(log, 1, batch)).toBe(BATCH);
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    const plain = await processorTime("p.1", "a");
+    expect(await processorTime("q.1", '"')).toBeLessThan(10 * plain);
+  });
+
+  it("are found by a word that the index cuts inside a character, sent alone or in a batch", async () => {
+    const word = `${"a".repeat(63)}\u{10437}b`;
+    const given: Given = { parts: [{ id: "", type: "text", text: word }], remaining: 0 };
+    await own(store, "w.1");
+    await store.append(
+      "w.1",
+      1,
+      entries("w.1", 1, 1, () => given),
+    );
+    await store.append(
+      "w.1",
+      2,
+      entries("w.1", 2, 3, () => given),
+    );
+    const found = await store.searchEntries?.(
+      { terms: [{ text: word, words: [word], isPrefix: false }] },
+      { limit: 10 },
+    );
+    expect(found?.entries.map(({ seq }) => seq)).toEqual([3, 2, 1]);
   });
 
   it("are none where nothing is asked for", async () => {

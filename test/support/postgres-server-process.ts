@@ -85,7 +85,8 @@ class OwnPostgresProcess implements PostgresProcess {
   }
 
   thaw(): void {
-    for (const pid of this.#frozen) process.kill(pid, "SIGCONT");
+    // The postmaster is the first, and goes on last: until then, children that have ended keep their ids.
+    for (const pid of this.#frozen.toReversed()) process.kill(pid, "SIGCONT");
     this.#frozen = [];
   }
 
@@ -118,7 +119,8 @@ class OwnPostgresProcess implements PostgresProcess {
       all = await processes();
       return all.some(({ pid, isStopped }) => pid === postmaster && isStopped);
     }, "the postmaster has stopped");
-    return [postmaster, ...all.filter(({ parent }) => parent === postmaster).map(({ pid }) => pid)];
+    // The postmaster comes last: it takes the ids of its children that have ended meanwhile.
+    return [...all.filter(({ parent }) => parent === postmaster).map(({ pid }) => pid), postmaster];
   }
 
   #running(): ChildProcess & { readonly pid: number } {

@@ -1,3 +1,4 @@
+import { UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { quoted } from "./postgres-url.js";
 
 /**
@@ -38,9 +39,9 @@ const FIND_END = (
 ) => `SELECT CASE WHEN m.id IS NULL THEN -m.seq ELSE m.seq END INTO last FROM ${s}.messages AS m
     WHERE m.uid = p_uid AND m.log = p_log ORDER BY m.seq DESC LIMIT 1;`;
 
-/** The update time of a living session moves if it is more than a second old. */
+/** The update time of a living session moves if it is old enough. */
 const TOUCH = (s: string) => `now_time := ${s}.now_micros();
-  IF old_time < now_time - 1000000 THEN
+  IF old_time < now_time - ${UPDATE_TIME_SLACK_MICROS} THEN
     UPDATE ${s}.sessions SET update_time = now_time WHERE uid = p_uid AND NOT deleted;
     UPDATE ${s}.labels SET update_time = now_time WHERE uid = p_uid;
   END IF;`;

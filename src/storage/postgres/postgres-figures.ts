@@ -2,6 +2,7 @@ import type { Call } from "../../domain/call.js";
 import { MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
+import { namespacesOf } from "./statements.js";
 
 /** Figures of all namespaces in one statement. Each of its parts follows an index, or asks the catalog. */
 export async function readFigures(
@@ -30,12 +31,7 @@ function figuresStatement(schema: string, search: boolean): string {
   const unindexed = `SELECT count(*) FROM (
         SELECT 1 FROM ${s}.messages AS m WHERE m.words IS NULL AND m.id IS NOT NULL LIMIT $2
       ) AS found`;
-  return `WITH RECURSIVE n(name) AS (
-      (SELECT namespace FROM ${s}.sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1)
-      UNION ALL
-      SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
-        FROM n WHERE n.name IS NOT NULL
-    ), waiting AS (
+  return `WITH RECURSIVE ${namespacesOf(s)}, waiting AS (
       SELECT (
           SELECT s.sweep_time FROM ${s}.sessions AS s
             WHERE s.namespace = n.name AND s.forks = 0 AND s.sweep_time > 0 AND NOT s.restoring

@@ -47,6 +47,8 @@ const MOST_PAUSE_MS = 500;
  */
 const WAIT_FOR_STANDBYS = "SyncRepWaitForLSN";
 
+const CONTROL = /(\p{Cc})/u;
+
 /** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
 const BOOL = 16;
 const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23]);
@@ -149,7 +151,7 @@ export class PostgresPool {
   ): Promise<Row[]> {
     checkCall(call);
     const name = prepare ? { name: this.#nameOf(text) } : {};
-    const query = { ...name, text, values: values as unknown[], rowMode: "array" as const };
+    const query = { ...name, text, values: values.map(toParameter), rowMode: "array" as const };
     return withinLimit(call, this.#options.timeoutMs, async (limited) =>
       this.#runOn(await this.#connect(limited), query, limited),
     );
@@ -276,4 +278,21 @@ export class PostgresPool {
     }
     return name;
   }
+}
+
+function toParameter(value: Value): unknown {
+  return typeof value === "object" && value !== null ? `{${value.map(toElement).join(",")}}` : value;
+}
+
+/**
+ * An element of an array, as PostgreSQL reads it: in quotes, with backslashes before quotes and backslashes. JSON does
+ * the same, but for control characters and lone surrogates, and is ten times faster than the driver with megabytes of
+ * quotes.
+ */
+function toElement(value: string | number | null): string | number {
+  if (typeof value !== "string") return value ?? "NULL";
+  const pieces = value
+    .split(CONTROL)
+    .map((piece, i) => (i % 2 === 0 ? JSON.stringify(piece.toWellFormed()).slice(1, -1) : piece));
+  return `"${pieces.join("")}"`;
 }

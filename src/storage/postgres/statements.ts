@@ -153,12 +153,7 @@ function listStatements(s: string) {
 
 function otherStatements(s: string) {
   return {
-    namespaces: `WITH RECURSIVE n(name) AS (
-        (SELECT namespace FROM ${s}.sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1)
-        UNION ALL
-        SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
-          FROM n WHERE n.name IS NOT NULL
-      )
+    namespaces: `WITH RECURSIVE ${namespacesOf(s)}
       SELECT name FROM n WHERE name IS NOT NULL UNION SELECT namespace FROM ${s}.todos`,
     readTodos: `SELECT revision, body FROM ${s}.todos WHERE namespace = $1`,
     insertTodos: `INSERT INTO ${s}.todos (namespace, revision, body) VALUES ($1, 1, $2) ON CONFLICT DO NOTHING
@@ -171,6 +166,16 @@ function otherStatements(s: string) {
     findWordsOwned: search(s, "NULL", "AND m.uid = ANY ($7::text[])"),
     findReadOwned: search(s, "m.body", "AND m.uid = ANY ($7::text[])"),
   };
+}
+
+/** From one namespace that has records to the next; the name after the last one is null. */
+export function namespacesOf(s: string): string {
+  return `n(name) AS (
+        (SELECT namespace FROM ${s}.sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1)
+        UNION ALL
+        SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
+          FROM n WHERE n.name IS NOT NULL
+      )`;
 }
 
 /** Entries with the words of a query before a place, the newest first. */
