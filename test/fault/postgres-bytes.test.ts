@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PostgresStorageProvider } from "../../src/storage/postgres/postgres-storage-provider.js";
 import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 
-/** Messages with a frame as it must be, but for the first, whose contents are broken. On most of them the driver throws. */
+/**
+ * Messages with a frame as it must be, but for the first, whose contents are broken. On most of them the driver throws.
+ */
 const BROKEN: Readonly<Record<string, Buffer>> = {
   "another protocol": Buffer.from("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"),
   "zero bytes": Buffer.alloc(64),
