@@ -153,7 +153,10 @@ describe.skipIf(!server)("a service on PostgreSQL", () => {
 it.each(["1", "2"])("serve with %s workers ends with one line when no PostgreSQL is there", async (workers) => {
   const url = "postgres://user:hunter2@127.0.0.1:1/x";
   const { code, stderr } = await run(["serve", ...PORTS, "--storage", url, "--workers", workers]);
-  expect([code, stderr]).toEqual([1, "session-pool: postgres://127.0.0.1:1/x does not answer: connect ECONNREFUSED 127.0.0.1:1\n"]);
+  expect([code, stderr]).toEqual([
+    1,
+    "session-pool: postgres://127.0.0.1:1/x does not answer: connect ECONNREFUSED 127.0.0.1:1\n",
+  ]);
 });
 
 it("a command ends with one line when a server takes connections and answers nothing", async () => {

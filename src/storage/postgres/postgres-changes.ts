@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { endsBy } from "../../domain/call.js";
+import { guard } from "./guarded-client.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
 
@@ -126,6 +127,7 @@ export class PostgresChanges {
       query_timeout: CONNECT_MS,
       keepAlive: true,
     });
+    guard(client);
     // The connection's end is what tells that it has failed.
     client.on("error", () => {});
     client.on("notification", ({ payload = "" }) => this.#hear(payload));

@@ -48,7 +48,7 @@ export function postgresError(error: unknown): DomainError {
   const cause = error instanceof NotConnected ? error.cause : error;
   const because = { cause: error };
   if (cause instanceof DomainError) return new DomainError(cause.code, cause.message, because);
-  if (!(cause instanceof pg.DatabaseError)) {
+  if (!isOfServer(cause)) {
     // A fault of ours is no trouble of the network.
     if (cause instanceof TypeError || cause instanceof RangeError || cause instanceof SyntaxError) {
       return new DomainError("internal", "A PostgreSQL statement failed", because);
@@ -137,5 +137,10 @@ function isRepeatable({ code, routine }: pg.DatabaseError): boolean {
 function databaseError(error: unknown): pg.DatabaseError | undefined {
   let cause = error instanceof DomainError ? error.cause : error;
   if (cause instanceof NotConnected) cause = cause.cause;
-  return cause instanceof pg.DatabaseError ? cause : undefined;
+  return isOfServer(cause) ? cause : undefined;
+}
+
+/** Whether the server has sent this error. The driver makes one without a code of a message that it does not know. */
+function isOfServer(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && error.code !== undefined;
 }

@@ -6,6 +6,7 @@ import { type Call, checkCall } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import { DomainError } from "../../domain/errors.js";
 import { sendCancelRequest } from "./cancel-request.js";
+import { guard } from "./guarded-client.js";
 import {
   isReusable,
   isStarting,
@@ -69,6 +70,7 @@ class PostgresClient extends pg.Client {
 
   constructor(config?: pg.ClientConfig) {
     super(config);
+    guard(this);
     const { connection } = this as unknown as { readonly connection: NodeJS.EventEmitter };
     connection.on("parameterStatus", ({ parameterName, parameterValue }) => {
       if (parameterName === "in_hot_standby") this.isStandby = parameterValue === "on";

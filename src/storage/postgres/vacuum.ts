@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DomainError } from "../../domain/errors.js";
 import type { VacuumOptions } from "../history/log-store.js";
+import { guard } from "./guarded-client.js";
 import { NotConnected, postgresError } from "./postgres-errors.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
@@ -95,6 +96,7 @@ async function connected(connectionString: string): Promise<pg.Client> {
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
   });
+  guard(client);
   // What runs is rejected, too.
   client.on("error", () => {});
   try {

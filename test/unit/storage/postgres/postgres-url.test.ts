@@ -110,6 +110,7 @@ describe("readPostgresUrl", () => {
     ["schema=PG_x", /schema .* must/],
     ["schema=%00", /schema .* must/],
     [`schema=${"ä".repeat(32)}`, /schema .* must/],
+    ["schema=a$f$b", /schema .* must/],
     ["prepare=yes", /prepare .* must be/],
     ["prepare=", /prepare .* must be/],
     ["listen=", /listen .* must be/],
