@@ -125,6 +125,7 @@ export function searchesOf(database: PostgresLogDatabase): Calls {
   return {
     "a word that all have": search("common"),
     "a word that few have": search("w77"),
+    "a word that none has": search("w0"),
     "a phrase": search("common w77"),
     "a word in a session": search("w77", ["u3"]),
     "a phrase in a session": search("common w77", ["u3"]),

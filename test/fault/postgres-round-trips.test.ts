@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
@@ -96,6 +98,11 @@ describe.skipIf(!server)("round trips to PostgreSQL", () => {
     await prepare?.();
     const sent = await statementsDuring(run);
     expect(sent.map(({ text }) => text)).toHaveLength(trips);
+  });
+
+  it("are those in docs/performance.md", () => {
+    const page = readFileSync(join(import.meta.dirname, "../../docs/performance.md"), "utf8");
+    for (const [name, { trips }] of Object.entries(CASES)) expect(page).toContain(`| ${name} | ${trips} |`);
   });
 
   it("of appends to 20 sessions at once are 1", async () => {
