@@ -48,7 +48,7 @@ export function drawGrowth(points: readonly Point[]): string {
           fx: column,
           fy: row,
           frameAnchor: "right",
-          dy: 14 * i,
+          dy: 14 * (i + 1),
         }),
       ),
     ],
