@@ -116,12 +116,16 @@ it("connections that take no writes are all left after the first refusal", async
   const server = await startOwnPostgresServer();
   if (server === null) return skip("there is no PostgreSQL");
   closings.push(() => server.stop());
-  const writer = await open(server);
-  await writer.createSession({ sessionId: "s" });
+  const provider = await open(server);
+  await provider.createSession({ sessionId: "s" });
   const role = new URL(server.url).username;
   // Holds for connections that are opened while it is set, like those to a primary that is becoming a standby.
-  await query(server.url, `ALTER ROLE ${role} SET default_transaction_read_only = on`);
-  const provider = await open(server);
+  await query(
+    server.url,
+    `ALTER ROLE ${role} SET default_transaction_read_only = on`,
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'session-pool'",
+  );
+  await Promise.all(Array.from({ length: 5 * CONNECTIONS }, () => idsIn(provider)));
   await query(
     server.url,
     "SET default_transaction_read_only = off",

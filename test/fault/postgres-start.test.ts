@@ -2,10 +2,12 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
+import { pipeline } from "node:stream";
 import { build } from "esbuild";
 import pg from "pg";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { quoted } from "../../src/storage/postgres/postgres-url.js";
 import { schemaScript } from "../../src/storage/postgres/prepare-schema.js";
@@ -15,6 +17,7 @@ import { poll } from "../support/poll.js";
 import { PASSWORD } from "../support/postgres-folder.js";
 import { startPostgresProxy } from "../support/postgres-proxy.js";
 import { freshDatabaseUrl, freshSchemaUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";
+import { notice } from "../support/postgres-wire.js";
 
 const PROCESSES = 8;
 const WAITING = "FROM pg_stat_activity WHERE application_name = 'session-pool' AND wait_event_type = 'Lock'";
@@ -115,6 +118,27 @@ describe.skipIf(!server)("a server or a database that cannot be used", () => {
     const tables = await query(server!.url, `SELECT 1 FROM pg_tables WHERE schemaname = '${schema}'`);
     expect(tables).toHaveLength(1);
   });
+});
+
+it.skipIf(!server)("waits for a server that is starting", async () => {
+  const starting = notice({ S: "FATAL", C: "57P03", M: "the database system is starting up" });
+  starting.write("E");
+  let refused = 0;
+  const front = createServer((client) => {
+    if (refused < 2) {
+      refused++;
+      client.once("data", () => client.end(starting));
+      return;
+    }
+    const behind = connect(server!.process.port, "127.0.0.1");
+    pipeline(client, behind, client, () => {});
+  });
+  await once(front.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => void front.close());
+  const url = new URL(freshSchemaUrl(server!));
+  url.port = String((front.address() as AddressInfo).port);
+  await (await PostgresLogDatabase.connect(url.href)).close();
+  expect(refused).toBe(2);
 });
 
 it.skipIf(!server)("ends with an error when a server takes connections and does not answer", async () => {

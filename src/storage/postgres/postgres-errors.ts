@@ -9,6 +9,7 @@ export class Unreplicated extends Error {}
 
 const UNIQUE_VIOLATION = "23505";
 const QUERY_CANCELED = "57014";
+const CANNOT_CONNECT_NOW = "57P03";
 const READ_ONLY = "25006";
 
 /**
@@ -27,7 +28,7 @@ const UNAVAILABLE = /^(08|40|53|55P03|57|58|25006|25P0[23])/;
  */
 const UNUSABLE = /^(28|3D|3F|42501|42703|42723|42883|42P0[167])/;
 /** What the driver says of a URL that this server or this machine does not allow; it has no codes for it. */
-const UNUSABLE_URL = /^(SASL|ENOENT|EACCES)|SSL|certificate/;
+const UNUSABLE_URL = /^(SASL|ENOENT|EACCES|The server does not support SSL)/;
 /** A row of an index would be too long, or a text too long for its words. */
 const TOO_LONG = "54000";
 
@@ -115,6 +116,11 @@ export function wasCanceled(error: unknown): boolean {
 /** Whether the server has refused a write because it takes none. */
 export function wasReadOnly(error: unknown): boolean {
   return databaseError(error)?.code === READ_ONLY;
+}
+
+/** Whether the server takes no connection yet, but soon will. */
+export function isStarting(error: unknown): boolean {
+  return databaseError(error)?.code === CANNOT_CONNECT_NOW;
 }
 
 /** Whether a connection can be used again after an error: the server has refused the statement and goes on. */

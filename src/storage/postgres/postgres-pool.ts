@@ -9,6 +9,7 @@ import { sendCancelRequest } from "./cancel-request.js";
 import { guard } from "./guarded-client.js";
 import {
   isReusable,
+  isStarting,
   isUnknownOutcome,
   NotConnected,
   postgresError,
@@ -126,6 +127,13 @@ export class PostgresPool {
    */
   read(text: string, values: readonly Value[], call: Call | undefined, prepare?: false): Promise<Row[]> {
     return this.settle(call, () => this.run(text, values, call, prepare));
+  }
+
+  /** Runs the first statement. Waits for a server that is starting, as it may be beside us when a machine starts. */
+  runFirst(text: string): Promise<Row[]> {
+    return this.#repeat({ deadlineMs: Date.now() + CONNECT_MS }, isStarting, () =>
+      this.run(text, [], undefined, false),
+    );
   }
 
   /** For writes that must not happen twice: repeats one only when the server has certainly not carried it out. */

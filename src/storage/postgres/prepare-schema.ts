@@ -69,7 +69,7 @@ COMMIT;
 async function checkServer(pool: PostgresPool): Promise<void> {
   const text = `SELECT current_setting('server_version_num')::int, current_setting('server_version'),
     current_setting('server_encoding'), current_setting('default_transaction_isolation')`;
-  const [row] = await pool.run(text, [], undefined, false);
+  const [row] = await pool.runFirst(text);
   const [number, version, encoding, isolation] = row as [number, string, string, string];
   if (number < OLDEST_SERVER) {
     throw new DomainError("failed_precondition", `PostgreSQL ${version} is too old; the store needs 14 or newer`);

@@ -82,7 +82,7 @@ describe("a connection that cannot be had", () => {
     ["a wrong password", server("28P01"), "failed_precondition", false],
     ["no password", new Error("SASL: SCRAM-SERVER-FIRST-MESSAGE: client password"), "failed_precondition", false],
     ["no TLS", new Error("The server does not support SSL connections"), "failed_precondition", false],
-    ["a foreign certificate", new Error("self-signed certificate"), "failed_precondition", false],
+    ["a foreign certificate", new Error("self-signed certificate"), "unavailable", true],
     ["no such database", server("3D000"), "failed_precondition", false],
   ])("never leaves the outcome unknown: %s", (_name, cause, code, isRefused) => {
     const mapped = postgresError(new NotConnected("none", { cause }));
