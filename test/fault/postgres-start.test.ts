@@ -210,6 +210,14 @@ describe.skipIf(!server)("a new schema", () => {
 });
 
 describe.skipIf(!server)("the indexes of words", () => {
+  it("are given up when something else has the name of one", async () => {
+    const url = freshSchemaUrl(server!);
+    await (await PostgresLogDatabase.connect(url)).close();
+    await query(server!.url, `CREATE TABLE ${schemaOf(url)}.messages_by_words (id int)`);
+    const error = await failure(url, { search: true });
+    expect(error).toMatchObject({ code: "failed_precondition", message: expect.stringMatching(/"messages_by_words"/) });
+  });
+
   it("are made again when their making was interrupted, by all processes that start together", async () => {
     const url = new URL(freshSchemaUrl(server!));
     url.searchParams.set("connections", "2");

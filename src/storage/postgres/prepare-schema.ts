@@ -14,6 +14,8 @@ const INSUFFICIENT_PRIVILEGE = "42501";
 /** Another process makes the same index: it is there already, or was made or dropped meanwhile. */
 const OTHERS_AT_WORK: ReadonlySet<string> = new Set(["42P07", "42704", "23505", "40P01", "XX000"]);
 const WAIT_MS = 500;
+/** Something else may have the name of the index, for ever. */
+const MOST_ATTEMPTS = 20;
 const FIND_META = `SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
   WHERE n.nspname = $1 AND c.relname = 'meta'`;
 
@@ -128,7 +130,7 @@ async function hasSearch(pool: PostgresPool, schema: string): Promise<boolean> {
  * still making it.
  */
 async function ensureIndex(pool: PostgresPool, schema: string, name: SearchIndex): Promise<void> {
-  for (;;) {
+  for (let attempts = 0; ; ) {
     const state = await stateOf(pool, schema, name);
     if (state === "valid") return;
     if (state === "building") {
@@ -142,7 +144,8 @@ async function ensureIndex(pool: PostgresPool, schema: string, name: SearchIndex
       try {
         for (const statement of statements) await client.query(statement);
       } catch (error) {
-        if (!(error instanceof pg.DatabaseError) || !OTHERS_AT_WORK.has(error.code ?? "")) throw error;
+        const isOthers = error instanceof pg.DatabaseError && OTHERS_AT_WORK.has(error.code ?? "");
+        if (!isOthers || ++attempts === MOST_ATTEMPTS) throw error;
         await sleep(WAIT_MS);
       }
     });
