@@ -1,8 +1,9 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
-import { PostgresPool, type Value } from "../../src/storage/postgres/postgres-pool.js";
+import { PostgresPool } from "../../src/storage/postgres/postgres-pool.js";
 import { RECORD_FIELDS } from "../../src/storage/postgres/rows.js";
 import { type Statements, statementsFor } from "../../src/storage/postgres/statements.js";
+import type { Value } from "../../src/storage/postgres/values.js";
 import { record, T0 } from "../contract/log-store/fixtures.js";
 import { schemaOf } from "../support/postgres-database.js";
 import { freshSchemaUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";

@@ -2,8 +2,9 @@ import type { Call } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import { BUSY } from "./functions.js";
 import { isUnknownOutcome, wasRefused } from "./postgres-errors.js";
-import type { PostgresPool, Value } from "./postgres-pool.js";
+import type { PostgresPool } from "./postgres-pool.js";
 import type { Statements } from "./statements.js";
+import type { Value } from "./values.js";
 
 /** How many statements with appends are under way at a time. The appends that come meanwhile share the next one. */
 const MOST_RUNNING = 4;

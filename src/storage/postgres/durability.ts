@@ -1,4 +1,4 @@
-import type { Row } from "./postgres-pool.js";
+import type { Row } from "./values.js";
 
 /** Asks whether the server takes writes, and for the settings on which it depends that what it acknowledges is kept. */
 export const DURABILITY = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',

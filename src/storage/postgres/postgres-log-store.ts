@@ -18,11 +18,11 @@ import type {
 } from "../history/log-store.js";
 import { toColumn } from "../text-column.js";
 import { PostgresLogs } from "./postgres-logs.js";
-import type { Value } from "./postgres-pool.js";
 import { PostgresRecords } from "./postgres-records.js";
 import { PostgresSearch } from "./postgres-search.js";
 import { toRecord } from "./rows.js";
 import type { PostgresShared } from "./shared.js";
+import type { Value } from "./values.js";
 
 /** After every id in the order of lists. */
 const LAST_ID = "\u{10FFFF}";

@@ -4,9 +4,9 @@ import type { Entry, Range, RangeOptions, Segment, SessionRecord, Tail } from ".
 import { ownerOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { BUSY, ID_TAKEN, UNNAMED } from "./functions.js";
-import type { Row, Value } from "./postgres-pool.js";
 import { bodyValues, type EntryValues, entryValues, splitLog, toEntry } from "./rows.js";
 import { newWrite, type PostgresShared } from "./shared.js";
+import type { Row, Value } from "./values.js";
 import { wordsColumn } from "./words-column.js";
 
 const MOST = Number.MAX_SAFE_INTEGER;

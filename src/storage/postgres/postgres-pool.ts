@@ -6,7 +6,7 @@ import { type Call, checkCall } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import { DomainError } from "../../domain/errors.js";
 import { sendCancelRequest } from "./cancel-request.js";
-import { guard } from "./guarded-client.js";
+import { PostgresClient } from "./postgres-client.js";
 import {
   isReusable,
   isStarting,
@@ -19,9 +19,7 @@ import {
   wasRefused,
 } from "./postgres-errors.js";
 import { withinLimit } from "./time-limit.js";
-
-export type Value = string | number | boolean | null | readonly (string | number | null)[];
-export type Row = readonly (string | number | boolean | null)[];
+import { type Row, TYPES, toParameter, type Value } from "./values.js";
 
 export interface PoolOptions {
   /** The most connections. */
@@ -43,46 +41,6 @@ const IDLE_MS = 60_000;
 const LIFETIME_S = 1800;
 const FIRST_PAUSE_MS = 20;
 const MOST_PAUSE_MS = 500;
-/**
- * The server's function that warns when a commit no longer waits for standbys. The text of its warning is translated.
- */
-const WAIT_FOR_STANDBYS = "SyncRepWaitForLSN";
-
-const CONTROL = /(\p{Cc})/u;
-
-/** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
-const BOOL = 16;
-const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23]);
-const TYPES = {
-  getTypeParser(oid: number) {
-    if (NUMBERS.has(oid)) return Number;
-    return oid === BOOL ? (text: string) => text === "t" : (text: string) => text;
-  },
-} as unknown as pg.CustomTypesConfig;
-
-/** A connection that knows what the server has said about itself. */
-class PostgresClient extends pg.Client {
-  isStandby = false;
-  /** Whether a commit has not waited for its standbys since this was set to false. */
-  isUnreplicated = false;
-  /** The generation of connections to which it belongs. */
-  generation = 0;
-
-  constructor(config?: pg.ClientConfig) {
-    super(config);
-    guard(this);
-    const { connection } = this as unknown as { readonly connection: NodeJS.EventEmitter };
-    connection.on("parameterStatus", ({ parameterName, parameterValue }) => {
-      if (parameterName === "in_hot_standby") this.isStandby = parameterValue === "on";
-    });
-    // A statement under way is rejected as well. Without a listener the process would end.
-    this.on("error", () => {});
-    this.on("notice", ({ routine }) => {
-      if (routine === WAIT_FOR_STANDBYS) this.isUnreplicated = true;
-    });
-  }
-}
-
 /**
  * Runs statements on a pool of connections, each within the limits of its call, and maps every error. A statement is a
  * transaction of its own, so it may run on any connection, and behind poolers that hand out connections by transaction.
@@ -286,21 +244,4 @@ export class PostgresPool {
     }
     return name;
   }
-}
-
-function toParameter(value: Value): unknown {
-  return typeof value === "object" && value !== null ? `{${value.map(toElement).join(",")}}` : value;
-}
-
-/**
- * An element of an array, as PostgreSQL reads it: in quotes, with backslashes before quotes and backslashes. JSON does
- * the same, but for control characters and lone surrogates, and is ten times faster than the driver with megabytes of
- * quotes.
- */
-function toElement(value: string | number | null): string | number {
-  if (typeof value !== "string") return value ?? "NULL";
-  const pieces = value
-    .split(CONTROL)
-    .map((piece, i) => (i % 2 === 0 ? JSON.stringify(piece.toWellFormed()).slice(1, -1) : piece));
-  return `"${pieces.join("")}"`;
 }

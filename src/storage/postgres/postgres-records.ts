@@ -3,9 +3,9 @@ import { DomainError } from "../../domain/errors.js";
 import type { Newest, NewestOptions, NextRecord, SessionRecord } from "../history/log-store.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { takenKey } from "./postgres-errors.js";
-import type { Row, Value } from "./postgres-pool.js";
 import { RECORD_COLUMNS, RECORD_FIELDS, recordValues, toEntry, toRecord } from "./rows.js";
 import { newWrite, type PostgresShared } from "./shared.js";
+import type { Row, Value } from "./values.js";
 
 /**
  * How long after the first send of a record its uid may be blocked. This is far less than the age at which sweeps clear

@@ -1,8 +1,9 @@
 import { MessageBody } from "../../domain/message-body.js";
 import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
 import { fromColumn } from "../text-column.js";
-import type { PostgresPool, Row } from "./postgres-pool.js";
+import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
+import type { Row } from "./values.js";
 import { wordsColumn } from "./words-column.js";
 
 /** How much one step reads, so that the event loop stays responsive. */

@@ -6,9 +6,9 @@ import { mayLackTerms } from "../history/indexed-words.js";
 import type { EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
 import { readSearchPlace, writeSearchPlace } from "../history/search-place.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import type { Row, Value } from "./postgres-pool.js";
 import { splitLog } from "./rows.js";
 import type { PostgresShared } from "./shared.js";
+import type { Row, Value } from "./values.js";
 import { wordsQuery } from "./words-column.js";
 
 /** Finds the messages of one namespace by the words that their rows hold. */

@@ -3,7 +3,7 @@ import { MessageBody } from "../../domain/message-body.js";
 import type { Entry, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
 import { isWritable, openDrafts, sideLogs, sweepTimeOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import type { Row, Value } from "./postgres-pool.js";
+import type { Row, Value } from "./values.js";
 
 /** The columns of an entry, in the order that `toEntry` expects. */
 export const ENTRY = "m.uid, m.log, m.seq, m.id, m.timestamp, m.role, m.session_id, m.origin, m.body";

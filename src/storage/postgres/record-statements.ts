@@ -1,0 +1,87 @@
+import { RECORD, RECORD_FIELDS } from "./rows.js";
+
+/** The statements about single records. */
+export function recordStatements(s: string) {
+  const sessions = `${s}.sessions AS s`;
+  return {
+    create: `WITH new AS (
+        INSERT INTO ${s}.sessions (uid, namespace, forks, blocked, ${RECORD_FIELDS.join(", ")})
+          VALUES ($1, $2, 0, false, ${fieldsFrom(3)}) ON CONFLICT DO NOTHING
+          RETURNING uid, namespace, update_time, session_id, labels
+      ), ${labelsOf(s, "new", 3)}
+      SELECT count(*) FROM new`,
+    /** Waits for a first send that is still under way, and for the standbys that it may not have waited for. */
+    block: `INSERT INTO ${s}.sessions (uid, namespace, forks, blocked, ${RECORD_FIELDS.join(", ")})
+        VALUES ($1, $2, 0, true, ${fieldsFrom(3)})
+        ON CONFLICT (uid) DO UPDATE SET write = sessions.write
+        RETURNING blocked, write`,
+    unblock: `WITH new AS (
+        UPDATE ${sessions} SET ${settingsFrom(4)}, blocked = false
+          WHERE s.uid = $1 AND s.namespace = $2 AND s.blocked AND s.write = $3
+          RETURNING s.uid, s.namespace, s.update_time, s.session_id, s.labels
+      ), ${labelsOf(s, "new", 4)}
+      SELECT count(*) FROM new`,
+    byUid: `SELECT ${RECORD} FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked`,
+    byId: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted`,
+    /** Waits like `writeAt`. */
+    writeOf: `UPDATE ${sessions} SET write = write WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked
+      RETURNING s.write, ${RECORD}`,
+    newest: `SELECT n.kind, n.uid, n.log, n.seq, n.id, n.time, n.role, n.session_id, n.origin, n.body,
+        ${RECORD.split(", ")
+          .map((column) => `CASE WHEN n.kind = 0 THEN ${column} END`)
+          .join(", ")}
+      FROM ${sessions}
+        CROSS JOIN LATERAL ${s}.newest_1(s.uid, substr(s.logs[1], length(s.uid) + 1), s.segments, $3, $4) AS n
+      WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted`,
+    raiseForks: `UPDATE ${sessions} SET forks = forks + 1
+      WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted RETURNING ${RECORD}`,
+    addFork: `UPDATE ${sessions} SET forks = forks + $3 WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked
+      RETURNING s.forks`,
+    replace: replacement(s, "s.revision = $3 AND NOT s.blocked"),
+    /** The revision is the next one, whatever the record says. */
+    publish: replacement(s, "s.restoring", "CASE WHEN $3::bigint IS NULL THEN s.revision + 1 ELSE $8 END"),
+    deleteRecord: `DELETE FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND s.deleted AND NOT s.blocked
+      RETURNING s.uid`,
+  };
+}
+
+function fieldsFrom(first: number): string {
+  return RECORD_FIELDS.map((_, i) => `$${first + i}`).join(", ");
+}
+
+/** The update time of a living record never goes back. */
+function settingsFrom(first: number, revision?: string): string {
+  return RECORD_FIELDS.map((field, i) => {
+    const value = `$${first + i}`;
+    if (field === "revision" && revision !== undefined) return `revision = ${revision}`;
+    if (field !== "update_time") return `${field} = ${value}`;
+    return `update_time = CASE WHEN s.deleted THEN ${value}::bigint ELSE greatest(s.update_time, ${value}::bigint) END`;
+  }).join(", ");
+}
+
+/** Adds the rows of the labels of a record that had none. */
+function labelsOf(s: string, record: string, first: number): string {
+  const labels = `$${first + RECORD_FIELDS.indexOf("labels")}::text[]`;
+  return `labeled AS (
+        INSERT INTO ${s}.labels (uid, label, namespace, update_time, session_id)
+          SELECT r.uid, l.label, r.namespace, r.update_time, r.session_id FROM ${record} AS r, unnest(${labels}) AS l(label)
+      )`;
+}
+
+/** Replaces a record and its labels. */
+function replacement(s: string, condition: string, revision?: string): string {
+  const labels = `$${4 + RECORD_FIELDS.indexOf("labels")}::text[]`;
+  return `WITH changed AS (
+      UPDATE ${s}.sessions AS s SET ${settingsFrom(4, revision)}
+        WHERE s.uid = $1 AND s.namespace = $2 AND ${condition} RETURNING s.*
+    ), dropped AS (
+      DELETE FROM ${s}.labels AS l USING changed AS c WHERE l.uid = c.uid AND NOT l.label = ANY (${labels})
+    ), added AS (
+      INSERT INTO ${s}.labels (uid, label, namespace, update_time, session_id)
+        SELECT c.uid, l.label, c.namespace, c.update_time, c.session_id
+        FROM changed AS c, unnest(${labels}) AS l(label)
+        ON CONFLICT ON CONSTRAINT labels_by_uid
+          DO UPDATE SET update_time = excluded.update_time, session_id = excluded.session_id
+    )
+    SELECT ${RECORD} FROM changed AS s`;
+}
