@@ -1,4 +1,4 @@
 import { describeSeeds } from "./seeds.js";
 
-// A run of the tests covers 4,000 seeds: these, and as many on the other store.
-describeSeeds("weak", 2000);
+// A run of the tests covers 2,000 seeds: these, and as many on the other store.
+describeSeeds("weak", 1000);

@@ -18,8 +18,8 @@ export async function startCuttingProxy(
 ): Promise<CuttingProxy> {
   const sockets = new Set<Socket>();
   let cuts = 0;
-  const server = createServer((client) => {
-    const target = connect(targetPort, "127.0.0.1");
+  const server = createServer({ noDelay: true }, (client) => {
+    const target = connect({ port: targetPort, host: "127.0.0.1", noDelay: true });
     let left = 1 + Math.floor(random() * maxBytes);
     const isReset = random() < 0.5;
     const end = () => {

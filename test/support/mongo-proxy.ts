@@ -64,8 +64,8 @@ export async function startMongoProxy(serverPort: number, manner: ServerManner =
     return tell;
   };
 
-  const server = createServer((client) => {
-    const upstream = tcpConnect(serverPort, "127.0.0.1");
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = tcpConnect({ port: serverPort, host: "127.0.0.1", noDelay: true });
     const cut = () => {
       client.destroy();
       upstream.destroy();

@@ -17,8 +17,8 @@ export interface Address {
 export async function startAddress(targetPort: number): Promise<Address> {
   const sockets = new Set<Socket>();
   let target = targetPort;
-  const server = createServer((client) => {
-    const upstream = connect(target, "127.0.0.1");
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ port: target, host: "127.0.0.1", noDelay: true });
     const ends = [client, upstream];
     const end = () => {
       for (const socket of ends) socket.resetAndDestroy();

@@ -74,8 +74,9 @@ export async function startPostgresProxy(serverPort: number): Promise<PostgresPr
   let held: Promise<void> | undefined;
   let keptCancels: Buffer[] | undefined;
 
-  const server = createServer((client) => {
-    const upstream = connect(serverPort, "127.0.0.1");
+  // Otherwise each message would wait for the acknowledgement of the one before.
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ port: serverPort, host: "127.0.0.1", noDelay: true });
     const prepared = new Map<string, string>();
     let isCut = false;
     const cut = () => {
