@@ -25,7 +25,7 @@ export function onCallEnd(call: Call | undefined, ended: (error: unknown) => voi
   if (signal?.aborted) queueMicrotask(() => !isStopped && onAbort());
   else signal?.addEventListener("abort", onAbort);
   if (deadlineMs !== undefined) {
-    const leftMs = deadlineMs - Date.now();
+    const leftMs = Math.max(0, deadlineMs - Date.now());
     if (leftMs <= LONGEST_TIMER_MS) timer = setTimeout(endAt, leftMs, deadlineMs);
   }
   return stop;

@@ -79,14 +79,14 @@ class OwnPostgresProcess implements PostgresProcess {
 
   async freeze(): Promise<void> {
     const pids = await this.#stopForking();
-    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    for (const pid of pids) signal(pid, "SIGSTOP");
     await poll(async () => (await processes()).every((one) => !pids.includes(one.pid) || one.isStopped), "all stopped");
     this.#frozen = pids;
   }
 
   thaw(): void {
     // The postmaster is the first, and goes on last: until then, children that have ended keep their ids.
-    for (const pid of this.#frozen.toReversed()) process.kill(pid, "SIGCONT");
+    for (const pid of this.#frozen.toReversed()) signal(pid, "SIGCONT");
     this.#frozen = [];
   }
 
@@ -96,7 +96,7 @@ class OwnPostgresProcess implements PostgresProcess {
     const pidFile = join(this.folder, PID_FILE);
     const sharedMemory = (await readFile(pidFile, "utf8")).split("\n")[SHARED_MEMORY_LINE]?.trim().split(/ +/)[1];
     const ended = once(child, "exit");
-    for (const pid of pids) process.kill(pid, "SIGKILL");
+    for (const pid of pids) signal(pid, "SIGKILL");
     await ended;
     await poll(async () => (await processes()).every(({ pid }) => !pids.includes(pid)), "all killed");
     this.#frozen = [];
@@ -132,6 +132,15 @@ class OwnPostgresProcess implements PostgresProcess {
 
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null;
+}
+
+/** A process that has ended meanwhile needs no signal. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /** A server that was just starting anew, because one of its processes had died, has removed it already. */
