@@ -58,7 +58,7 @@ describe("the index of words", () => {
     const file = new Database(path);
     expect(file.prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'").all([])).toEqual([]);
     file.close();
-    await open({ search: true });
+    await (await open({ search: true })).searchBuilt();
     expect(await found(await open({ search: "existing" }), "word")).toEqual(["word"]);
   });
 
