@@ -1,7 +1,8 @@
 import type { Db, Document } from "mongodb";
 import { MessageBody } from "../../domain/message-body.js";
 import { ownerOf } from "../history/record-facts.js";
-import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
+import type { SearchNotices } from "../history/search-builder.js";
+import { SearchIndexer } from "../history/search-indexer.js";
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { collectionsOf, KEY_WORDS, type MongoCollections } from "./mongo-schema.js";
@@ -11,9 +12,6 @@ import { wordsField } from "./search-words.js";
 const STEP_DOCUMENTS = 100;
 const STEP_BYTES = 512 * 1024;
 const BATCH_DOCUMENTS = 20;
-/** How often it looks for documents that a process without `--search` has stored. */
-const LOOK_MS = 60_000;
-
 /**
  * Gives words to the documents that have none: to those from before the index, and to those that processes without
  * `--search` store. The index itself finds them, because a missing field is null in it. Documents that a process with
@@ -22,41 +20,27 @@ const LOOK_MS = 60_000;
 export class MongoSearchIndex {
   readonly #collections: MongoCollections;
   readonly #commands: MongoCommands;
-  readonly #notices: SearchNotices;
-  readonly #timer: NodeJS.Timeout;
-  #builder: SearchBuilder;
-  #isStopped = false;
+  readonly #indexer: SearchIndexer;
 
   constructor(db: Db, commands: MongoCommands, notices: SearchNotices) {
     this.#collections = collectionsOf(db);
     this.#commands = commands;
-    this.#notices = notices;
-    this.#builder = this.#build();
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+    this.#indexer = new SearchIndexer((signal) => this.#indexSome(signal), notices);
   }
 
-  /** Resolves when every document that is there now has its words, or building has failed or was stopped. */
-  async look(): Promise<void> {
-    const running = this.#builder;
-    await running.finished;
-    if (this.#builder === running && !this.#isStopped) this.#builder = this.#build();
-    await this.#builder.finished;
+  /** As in SearchIndexer. */
+  look(): Promise<void> {
+    return this.#indexer.look();
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearInterval(this.#timer);
-    await this.#builder.stop();
+  stop(): Promise<void> {
+    return this.#indexer.stop();
   }
 
-  #build(): SearchBuilder {
-    let entries = 0;
-    return new SearchBuilder(async (signal) => {
-      const found = await this.#some(signal);
-      await this.#giveWords(found);
-      entries += found.length;
-      return { entries, done: found.length === 0 };
-    }, this.#notices);
+  async #indexSome(signal: AbortSignal): Promise<number> {
+    const found = await this.#some(signal);
+    await this.#giveWords(found);
+    return found.length;
   }
 
   /** Some documents without words. The larger they are, the fewer come at once. */

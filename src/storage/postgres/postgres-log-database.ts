@@ -2,6 +2,7 @@ import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Limits } from "../../domain/limits.js";
 import type { LogDatabase, LogStore, StoreFigures, VacuumOptions } from "../history/log-store.js";
+import type { SearchIndexer } from "../history/search-indexer.js";
 import { fromColumn } from "../text-column.js";
 import { AppendGroups } from "./append-groups.js";
 import { DURABILITY, risksOf } from "./durability.js";
@@ -11,7 +12,7 @@ import { NOT_AVAILABLE, postgresError } from "./postgres-errors.js";
 import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
 import { PostgresPool } from "./postgres-pool.js";
-import { PostgresSearchIndex } from "./postgres-search-index.js";
+import { indexMessages } from "./postgres-search-index.js";
 import { readPostgresUrl } from "./postgres-url.js";
 import { prepareSchema } from "./prepare-schema.js";
 import type { PostgresShared } from "./shared.js";
@@ -49,7 +50,7 @@ export class PostgresLogDatabase implements LogDatabase {
   /** Leads to the server past a pooler, if such a URL is known. */
   readonly #directUrl: string;
   readonly #shared: PostgresShared;
-  readonly #searchIndex: PostgresSearchIndex | undefined;
+  readonly #searchIndex: SearchIndexer | undefined;
   #risks: readonly string[] = [];
 
   /**
@@ -102,7 +103,7 @@ export class PostgresLogDatabase implements LogDatabase {
     this.#schema = schema;
     this.#directUrl = directUrl;
     this.#shared = { ...parts, ping: (call) => this.#ping(call) };
-    this.#searchIndex = parts.search ? new PostgresSearchIndex(parts.pool, schema, notices) : undefined;
+    this.#searchIndex = parts.search ? indexMessages(parts.pool, schema, notices) : undefined;
   }
 
   /** What the server's settings endanger, a sentence each, as of the last ping. */

@@ -1,5 +1,6 @@
 import { MessageBody } from "../../domain/message-body.js";
-import { SearchBuilder, type SearchNotices } from "../history/search-builder.js";
+import type { SearchNotices } from "../history/search-builder.js";
+import { SearchIndexer } from "../history/search-indexer.js";
 import { fromColumn } from "../text-column.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
@@ -9,57 +10,20 @@ import { wordsColumn } from "./words-column.js";
 /** How much one step reads, so that the event loop stays responsive. */
 const STEP_MESSAGES = 100;
 const STEP_BYTES = 512 * 1024;
-/** How often it looks for messages that a process without `--search` has stored. */
-const LOOK_MS = 60_000;
-
 /**
  * Gives words to the messages that have none: to those from before the indexes, and to those that processes without
  * `--search` store. An index of its own finds them.
  */
-export class PostgresSearchIndex {
-  readonly #pool: PostgresPool;
-  readonly #notices: SearchNotices;
-  readonly #sql: ReturnType<typeof statementsFor>;
-  readonly #timer: NodeJS.Timeout;
-  #builder: SearchBuilder;
-  #isStopped = false;
-
-  constructor(pool: PostgresPool, schema: string, notices: SearchNotices) {
-    this.#pool = pool;
-    this.#notices = notices;
-    this.#sql = statementsFor(schema);
-    this.#builder = this.#build();
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
-  }
-
-  /** Resolves when every message that is there now has its words, or building has failed or was stopped. */
-  async look(): Promise<void> {
-    const running = this.#builder;
-    await running.finished;
-    if (this.#builder === running && !this.#isStopped) this.#builder = this.#build();
-    await this.#builder.finished;
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearInterval(this.#timer);
-    await this.#builder.stop();
-  }
-
-  #build(): SearchBuilder {
-    let entries = 0;
-    return new SearchBuilder(async (signal) => {
-      const found = await this.#pool.read(this.#sql.some, [STEP_MESSAGES, STEP_BYTES], { signal });
-      const columns = columnsOf(found);
-      if (found.length > 0)
-        await this.#pool.settle({ signal }, () => this.#pool.run(this.#sql.give, columns, { signal }));
-      entries += found.length;
-      return { entries, done: found.length === 0 };
-    }, this.#notices);
-  }
+export function indexMessages(pool: PostgresPool, schema: string, notices: SearchNotices): SearchIndexer {
+  const { some, give } = indexingStatements(schema);
+  return new SearchIndexer(async (signal) => {
+    const found = await pool.read(some, [STEP_MESSAGES, STEP_BYTES], { signal });
+    if (found.length > 0) await pool.settle({ signal }, () => pool.run(give, columnsOf(found), { signal }));
+    return found.length;
+  }, notices);
 }
 
-function statementsFor(schema: string) {
+function indexingStatements(schema: string) {
   const s = quoted(schema);
   return {
     /** Each with its namespace, and the version of its row. */
