@@ -1,11 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientSession } from "mongodb";
 import { type Call, checkCall } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
+import { repeat } from "../history/repeat.js";
 import { isUnknownOutcome, mongoError, wasRefused } from "./mongo-errors.js";
-
-const FIRST_PAUSE_MS = 20;
-const MOST_PAUSE_MS = 500;
 
 /** Gives each command a session in which the driver records the time of the answer. */
 export interface AnswerTimes {
@@ -69,23 +66,12 @@ export class MongoCommands {
     return this.#repeat(call, isUnknownOutcome, attempt);
   }
 
-  async #repeat<T>(
+  #repeat<T>(
     call: Call | undefined,
     mayRepeat: (error: unknown) => boolean,
     attempt: (isRepeat: boolean) => Promise<T>,
   ): Promise<T> {
-    const endMs = Math.min(call?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + this.#timeoutMs);
-    let isRepeat = false;
-    for (let pauseMs = FIRST_PAUSE_MS; ; ) {
-      try {
-        return await attempt(isRepeat);
-      } catch (error) {
-        if (!mayRepeat(error) || Date.now() + pauseMs >= endMs) throw error;
-        isRepeat ||= !wasRefused(error);
-        await sleep(pauseMs * (0.5 + Math.random() / 2));
-        pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS);
-      }
-    }
+    return repeat(attempt, { call, timeoutMs: this.#timeoutMs, mayRepeat, wasRefused });
   }
 
   /** The time of the answer is recorded before the caller gets the answer. */

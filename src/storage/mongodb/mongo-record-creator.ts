@@ -1,6 +1,7 @@
 import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
+import { blockerOf, LATE_MS } from "../history/blocked-uid.js";
 import type { NextRecord } from "../history/log-store.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
@@ -8,12 +9,6 @@ import { LIVING, type RecordDocument, toNewDocument } from "./record-document.js
 import type { SafeReads } from "./safe-reads.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
-
-/**
- * How long after the first send of a record its uid may be blocked. This is far less than the age at which sweeps clear
- * away deleted sessions.
- */
-const LATE_MS = 60_000;
 
 interface Parts {
   readonly commands: MongoCommands;
@@ -107,23 +102,10 @@ export class MongoRecordCreator {
 
   /**
    * A tombstone with the same uid, which names nothing and is never swept. As long as it is there, no send of the
-   * record is carried out. It is as small as a record can be.
+   * record is carried out.
    */
   #blockerFor(record: NextRecord): RecordDocument {
-    const nothing = {
-      segments: [],
-      namedLogs: [],
-      drafts: [],
-      dropped: [],
-      ancestry: [],
-      edits: [],
-      sources: [],
-      undo: null,
-      origin: null,
-    };
-    const { metadata: _metadata, labels: _labels, restoring: _restoring, ...rest } = record;
-    const tombstone = { ...rest, ...nothing, title: "", deleted: true };
-    return { ...toNewDocument(this.#namespace, tombstone, this.#parts.ids.next()), sweep_time: null };
+    return { ...toNewDocument(this.#namespace, blockerOf(record), this.#parts.ids.next()), sweep_time: null };
   }
 
   #find(uid: string, call?: Call): Promise<Pick<RecordDocument, "tombstone" | "sweep_time" | "write"> | null> {

@@ -196,10 +196,8 @@ export class PostgresChanges {
       }
       if (client) await end(client);
       client = undefined;
-      if (failures > 0 || !signal.aborted) {
-        const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, MOST_PAUSE_MS);
-        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
-      }
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, MOST_PAUSE_MS);
+      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 

@@ -11,7 +11,8 @@ export async function readFigures(
   search: boolean,
   call?: Call,
 ): Promise<StoreFigures> {
-  const [row] = await pool.read(figuresStatement(schema, search), [schema, MOST_UNINDEXED], call);
+  const values = search ? [schema, MOST_UNINDEXED] : [schema];
+  const [row] = await pool.read(figuresStatement(schema, search), values, call);
   const [bytes, sessions, openDrafts, markMs, expireMicros, nowMicros, unindexed] = row as Figures;
   // As `timeMs` answers it.
   const nowMs = Math.floor(nowMicros / 1000);
@@ -20,11 +21,11 @@ export async function readFigures(
     sessions,
     openDrafts,
     unsweptAgeMs: Math.max(0, nowMs - (markMs ?? nowMs), nowMs - (expireMicros ?? nowMicros) / 1000),
-    ...(search && { unindexed }),
+    ...(unindexed !== null && { unindexed }),
   };
 }
 
-type Figures = readonly [number, number, number, number | null, number | null, number, number];
+type Figures = readonly [number, number, number, number | null, number | null, number, number | null];
 
 function figuresStatement(schema: string, search: boolean): string {
   const s = quoted(schema);
@@ -51,5 +52,5 @@ function figuresStatement(schema: string, search: boolean): string {
       (SELECT min(mark) FROM waiting),
       (SELECT min(expiry) FROM waiting),
       ${s}.now_micros(),
-      (${search ? unindexed : "SELECT 0 WHERE $2::int IS NOT NULL"})`;
+      (${search ? unindexed : "NULL"})`;
 }

@@ -5,6 +5,7 @@ import pg from "pg";
 import { type Call, checkCall } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import { DomainError } from "../../domain/errors.js";
+import { repeat } from "../history/repeat.js";
 import { sendCancelRequest } from "./cancel-request.js";
 import { PostgresClient } from "./postgres-client.js";
 import {
@@ -39,8 +40,7 @@ const CANCEL_MS = 1000;
 /** Load balancers and managed servers close idle connections without a word. */
 const IDLE_MS = 60_000;
 const LIFETIME_S = 1800;
-const FIRST_PAUSE_MS = 20;
-const MOST_PAUSE_MS = 500;
+
 /**
  * Runs statements on a pool of connections, each within the limits of its call, and maps every error. A statement is a
  * transaction of its own, so it may run on any connection, and behind poolers that hand out connections by transaction.
@@ -215,24 +215,13 @@ export class PostgresPool {
     client.release(!(isTaken && outcome === "canceled"));
   }
 
-  async #repeat<T>(
+  #repeat<T>(
     call: Call | undefined,
     mayRepeat: (error: unknown) => boolean,
     attempt: (isRepeat: boolean) => Promise<T>,
   ): Promise<T> {
-    const endMs = Math.min(call?.deadlineMs ?? Number.POSITIVE_INFINITY, Date.now() + this.#options.timeoutMs);
-    let isRepeat = false;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MOST_PAUSE_MS)) {
-      try {
-        return await attempt(isRepeat);
-      } catch (error) {
-        const { signal } = this.#closed;
-        if (!mayRepeat(error) || signal.aborted || Date.now() + pauseMs >= endMs) throw error;
-        isRepeat ||= !wasRefused(error);
-        await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => {});
-        checkCall(call);
-      }
-    }
+    const { timeoutMs } = this.#options;
+    return repeat(attempt, { call, timeoutMs, mayRepeat, wasRefused, signal: this.#closed.signal });
   }
 
   /** Another version of the program has other names, also on a connection of a pooler that both share. */

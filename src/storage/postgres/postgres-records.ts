@@ -1,5 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
+import { blockerOf, LATE_MS } from "../history/blocked-uid.js";
 import type { Newest, NewestOptions, NextRecord, SessionRecord } from "../history/log-store.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { takenKey } from "./postgres-errors.js";
@@ -7,11 +8,6 @@ import { RECORD_COLUMNS, RECORD_FIELDS, recordValues, toEntry, toRecord } from "
 import { newWrite, type PostgresShared } from "./shared.js";
 import type { Row, Value } from "./values.js";
 
-/**
- * How long after the first send of a record its uid may be blocked. This is far less than the age at which sweeps clear
- * away deleted sessions.
- */
-const LATE_MS = 60_000;
 const ENTRY_COLUMNS = 10;
 
 /** The records of one namespace. */
@@ -210,21 +206,9 @@ function countOf([row]: readonly Row[]): number {
   return row?.[0] as number;
 }
 
-/** A tombstone with the same uid, which names nothing and is never swept. */
+/** A blocker that is never swept. */
 function blockerValues(record: NextRecord, write: number): Value[] {
-  const nothing = {
-    segments: [],
-    namedLogs: [],
-    drafts: [],
-    dropped: [],
-    ancestry: [],
-    edits: [],
-    sources: [],
-    undo: null,
-    origin: null,
-  };
-  const { metadata: _metadata, labels: _labels, restoring: _restoring, expireTimeMicros: _expiry, ...rest } = record;
-  const values = recordValues({ ...rest, ...nothing, title: "", deleted: true }, write);
+  const values = recordValues(blockerOf(record), write);
   values[RECORD_FIELDS.indexOf("sweep_time")] = null;
   return values;
 }
