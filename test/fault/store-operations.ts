@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Call } from "../../src/domain/call.js";
 import { ERASED_BODY } from "../../src/domain/erasure.js";
-import type { LogStore, SessionRecord } from "../../src/storage/history/log-store.js";
+import type { LogStore, NextRecord, SessionRecord } from "../../src/storage/history/log-store.js";
 import {
   created,
   entries,
@@ -9,6 +9,7 @@ import {
   fill,
   fillOrphaned,
   next,
+  record,
   replaced,
   seqs,
   T0,
@@ -69,7 +70,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     name: "replaceRecord",
     prepare: (store) => created(store, "u", { sessionId: "s" }),
-    run: async (store, call) => store.replaceRecord(next({ ...living("u"), forks: 0 }, { title: "new" }), 0, call),
+    run: async (store, call) => store.replaceRecord(next({ ...plain("u"), forks: 0 }, { title: "new" }), 0, call),
     answer: expect.objectContaining({ title: "new", revision: 1 }),
     check: async (store, isDone) => {
       const { title, revision } = (await store.readRecord("s")) as SessionRecord;
@@ -89,7 +90,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     name: "replaceRecord by a tombstone",
     prepare: (store) => created(store, "u", { sessionId: "s" }),
-    run: async (store, call) => store.replaceRecord(next({ ...living("u"), forks: 0 }, { deleted: true }), 0, call),
+    run: async (store, call) => store.replaceRecord(next({ ...plain("u"), forks: 0 }, { deleted: true }), 0, call),
     answer: expect.objectContaining({ revision: 1, deleted: true }),
     check: async (store, isDone) => {
       if (isDone) expect(await store.readRecord("s")).toBeNull();
@@ -306,40 +307,9 @@ export const OPERATIONS: readonly Operation[] = [
   { name: "ping", mayFail: "ever", run: (store, call) => store.ping(call), answer: undefined },
 ];
 
-function plain(uid: string) {
-  const { forks: _forks, ...rest } = living(uid);
-  return rest;
-}
-
-/** Returns the record that `created` stores. */
-function living(uid: string): SessionRecord {
-  return {
-    uid,
-    sessionId: "s",
-    parentId: "",
-    forkPointId: "",
-    inheritedCount: 0,
-    title: "",
-    createTimeMicros: T0,
-    updateTimeMicros: T0,
-    origin: null,
-    revision: 0,
-    sessionRevision: 0,
-    segments: [],
-    log: `${uid}.1`,
-    lastTimestampMicros: 0,
-    ancestry: [],
-    undo: null,
-    namedLogs: [],
-    drafts: [],
-    rollovers: { count: 0, atMs: 0 },
-    dropped: [],
-    edits: [],
-    sources: [],
-    forks: 0,
-    deleted: false,
-    markedAtMs: null,
-  };
+/** The record of a session `s`, as `created` stores it. */
+function plain(uid: string): NextRecord {
+  return record(uid, { sessionId: "s" });
 }
 
 async function expectForks(store: LogStore, isDone: boolean): Promise<void> {
