@@ -19,12 +19,29 @@ export function isScope(value: unknown): value is Scope {
   return (SCOPES as readonly unknown[]).includes(value);
 }
 
+/** The scopes that a ticket may have. */
+export type TicketScope = Exclude<Scope, "admin">;
+
+/** What a ticket says. */
+export interface TicketClaims {
+  readonly namespace: string;
+  /** The session that it opens. */
+  readonly sessionId: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly scope: TicketScope;
+  /** When it ends, in milliseconds since 1970. */
+  readonly expiresMs: number;
+}
+
 /** What a front passes with each call: the pool of the namespace, and the caller's deadline and signal. */
 export interface ApiContext extends Call {
   /** The caller's namespace, to which its page tokens belong. */
   readonly namespace: string;
   readonly rootPool: RootPool;
   readonly limits: Limits;
+  /** Signs tickets; absent where the server has no secret for them. */
+  readonly signTicket?: ((claims: TicketClaims) => Promise<string>) | undefined;
 }
 
 /**
@@ -34,6 +51,11 @@ export interface ApiContext extends Call {
 export interface ApiMethod {
   readonly desc: DescMethod;
   readonly scope: Scope;
+  /**
+   * The scope that a ticket for the session in its `session_id` needs; `none` when no ticket permits it, because it
+   * concerns more than the one session.
+   */
+  readonly ticket: TicketScope | "none";
   /** Whether only the gRPC port serves it. */
   readonly grpcOnly: boolean;
   readonly unary?: (request: Message, context: ApiContext) => Promise<Message>;
@@ -52,6 +74,7 @@ export type Handler<M> =
 export type ServiceMethods<S extends DescService> = {
   readonly [K in keyof S["method"]]: {
     readonly scope: Scope;
+    readonly ticket: TicketScope | "none";
     readonly handle: Handler<S["method"][K]>;
   };
 };

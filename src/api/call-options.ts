@@ -4,7 +4,23 @@ import type { ApiContext } from "./api-method.js";
 
 /** The part of the context that is passed down to the pool. */
 export function callOf(context: ApiContext): Call {
-  return { deadlineMs: context.deadlineMs, signal: context.signal };
+  return { deadlineMs: context.deadlineMs, signal: context.signal, access: context.access };
+}
+
+/**
+ * To which lists the page tokens of a caller belong: those of the namespace, and of the owner that the caller is bound
+ * to or filters by.
+ */
+export function listScope(context: ApiContext, owner: string | undefined): { namespace: string; owner?: string } {
+  const { access, namespace } = context;
+  const shown = access !== undefined && "owner" in access ? access.owner : owner;
+  return shown === undefined ? { namespace } : { namespace, owner: shown };
+}
+
+/** The filter by owner of a list; undefined for none, and empty for sessions without an owner. */
+export function ownerFilter({ owner, noOwner }: { owner: string; noOwner: boolean }): string | undefined {
+  if (noOwner && owner !== "") throw invalidArgument("owner and no_owner exclude each other");
+  return noOwner ? "" : optionalText(owner);
 }
 
 /** Reads a proto3 string without presence: empty means not given. */

@@ -128,6 +128,7 @@ export function toSession(session: Session): ProtoSession {
     reverted: session.reverted,
     labels: session.labels ?? {},
     expireTime: session.expireTimeMicros === undefined ? undefined : toTimestamp(session.expireTimeMicros),
+    owner: session.owner ?? "",
     lastMessage: session.lastMessage && toPreview(session.lastMessage),
   };
 }

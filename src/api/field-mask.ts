@@ -3,7 +3,7 @@ import { invalidArgument } from "../domain/errors.js";
 
 /** The fields that the `update_mask` of each request may name. */
 const MASKABLE = {
-  "sessionpool.v1.UpdateSessionRequest": ["title", "metadata", "labels", "expire_time"],
+  "sessionpool.v1.UpdateSessionRequest": ["title", "metadata", "labels", "expire_time", "owner"],
   "sessionpool.v1.UpdateMessageRequest": ["parts", "info.metadata", "info.role"],
   "sessionpool.v1.UpdateTodoRequest": ["content", "status", "priority"],
 } as const;

@@ -29,7 +29,7 @@ import { invalidArgument, notFound } from "../domain/errors.js";
 import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, exactCount, keptOf, optionalText } from "./call-options.js";
+import { callOf, exactCount, keptOf, listScope, optionalText, ownerFilter } from "./call-options.js";
 import {
   fromMessageChange,
   fromMessageWithParts,
@@ -39,6 +39,7 @@ import {
 } from "./convert.js";
 import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
+import { mapEach } from "./limited-access.js";
 import {
   decodeMessageToken,
   decodeResumeToken,
@@ -50,23 +51,23 @@ import { sharingLast } from "./sharing-last.js";
 import { checkBoundsOrder, fromBoundTimestamp } from "./timestamps.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
-  appendMessage: { scope: "write", handle: appendMessage },
-  appendMessages: { scope: "write", handle: appendMessages },
-  getMessage: { scope: "read", handle: getMessage },
-  listMessages: { scope: "read", handle: listMessages },
-  searchMessages: { scope: "read", handle: searchMessages },
-  countMessages: { scope: "read", handle: countMessages },
-  copyMessages: { scope: "write", handle: copyMessages },
-  truncateMessages: { scope: "write", handle: truncateMessages },
-  updateMessage: { scope: "write", handle: updateMessage },
-  deleteMessage: { scope: "write", handle: deleteMessage },
-  eraseMessage: { scope: "admin", handle: eraseMessage },
-  watchMessages: { scope: "read", handle: watchMessages },
-  startDraft: { scope: "write", handle: startDraft },
-  extendDraft: { scope: "write", handle: extendDraft },
-  finishDraft: { scope: "write", handle: finishDraft },
-  discardDraft: { scope: "write", handle: discardDraft },
-  listDrafts: { scope: "read", handle: listDrafts },
+  appendMessage: { scope: "write", ticket: "write", handle: appendMessage },
+  appendMessages: { scope: "write", ticket: "write", handle: appendMessages },
+  getMessage: { scope: "read", ticket: "read", handle: getMessage },
+  listMessages: { scope: "read", ticket: "read", handle: listMessages },
+  searchMessages: { scope: "read", ticket: "read", handle: searchMessages },
+  countMessages: { scope: "read", ticket: "read", handle: countMessages },
+  copyMessages: { scope: "write", ticket: "none", handle: copyMessages },
+  truncateMessages: { scope: "write", ticket: "none", handle: truncateMessages },
+  updateMessage: { scope: "write", ticket: "write", handle: updateMessage },
+  deleteMessage: { scope: "write", ticket: "none", handle: deleteMessage },
+  eraseMessage: { scope: "admin", ticket: "none", handle: eraseMessage },
+  watchMessages: { scope: "read", ticket: "read", handle: watchMessages },
+  startDraft: { scope: "write", ticket: "write", handle: startDraft },
+  extendDraft: { scope: "write", ticket: "write", handle: extendDraft },
+  finishDraft: { scope: "write", ticket: "write", handle: finishDraft },
+  discardDraft: { scope: "write", ticket: "write", handle: discardDraft },
+  listDrafts: { scope: "read", ticket: "read", handle: listDrafts },
 };
 
 async function appendMessage(request: AppendMessageRequest, context: ApiContext): Promise<AppendMessageResponse> {
@@ -203,10 +204,12 @@ async function eraseMessage(
 
 async function searchMessages(request: SearchMessagesRequest, context: ApiContext): Promise<SearchMessagesResponse> {
   const { q, label: labels, sessionId, pageToken } = request;
-  const filter = { namespace: context.namespace, q, labels, sessionId };
+  const owner = ownerFilter(request);
+  const filter = { ...listScope(context, owner), q, labels, sessionId };
   const page = await context.rootPool.sessions.searchMessages({
     q,
     labels,
+    owner,
     sessionId: optionalText(sessionId),
     limit: pageLimit(request.limit, context.limits),
     cursor: pageToken === "" ? undefined : decodeSearchToken(pageToken, filter),
@@ -234,26 +237,4 @@ function startOf({ fromPosition, resumeToken }: WatchMessagesRequest): number | 
   if (resumeToken === "") return exactCount("from_position", fromPosition);
   if (fromPosition !== undefined) throw invalidArgument("from_position and resume_token exclude each other");
   return decodeResumeToken(resumeToken);
-}
-
-/**
- * Maps each item of an iterable. Unlike a generator, it ends the source even when nothing was read from it, so that
- * nothing stays open.
- */
-function mapEach<From, To>(source: AsyncIterable<From>, map: (item: From) => To): AsyncIterable<To> {
-  return {
-    [Symbol.asyncIterator]() {
-      const iterator = source[Symbol.asyncIterator]();
-      return {
-        async next() {
-          const result = await iterator.next();
-          return result.done ? { done: true, value: undefined } : { done: false, value: map(result.value) };
-        },
-        async return() {
-          await iterator.return?.();
-          return { done: true, value: undefined };
-        },
-      };
-    },
-  };
 }

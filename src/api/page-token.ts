@@ -57,29 +57,35 @@ export function decodeMessageToken(token: string): MessageCursor {
   return { sessionUid, query, log, seq, messageId, ancestor: ancestor ?? undefined };
 }
 
-export function encodeSessionToken(cursor: SessionCursor, namespace: string): string {
+/** To which lists tokens belong. */
+export interface ListScope {
+  readonly namespace: string;
+  /** The owner whose sessions the lists hold, empty for none; absent for lists of the sessions of all. */
+  readonly owner?: string | undefined;
+}
+
+export function encodeSessionToken(cursor: SessionCursor, scope: ListScope): string {
   const { parentId, updateTimeMicros, sessionId, labels } = cursor;
-  const digest = listDigest(namespace, labels);
+  const digest = listDigest(scope, labels);
   return encode("sessions", [parentId, updateTimeMicros, sessionId, ...(digest === null ? [] : [digest])]);
 }
 
 /** Decodes a session token; refuses one that belongs to a list with other filters, or of another namespace. */
 export function decodeSessionToken(
   token: string,
-  filter: Pick<SessionCursor, "parentId" | "labels">,
-  namespace: string,
+  filter: Pick<SessionCursor, "parentId" | "labels" | "owner">,
+  scope: ListScope,
 ): SessionCursor {
   const fields = decode("page_token", "sessions", token);
   const [parentId, updateTimeMicros, sessionId, digest = null] = fields as [string, number, string, string?];
   if (parentId !== filter.parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
-  if (digest !== listDigest(namespace, filter.labels))
-    throw invalidArgument("page_token belongs to a list of another namespace or label");
+  if (digest !== listDigest(scope, filter.labels))
+    throw invalidArgument("page_token belongs to a list of another namespace, label or owner");
   return { ...filter, updateTimeMicros, sessionId };
 }
 
 /** What a search covers, to which its page tokens belong. */
-export interface SearchFilter {
-  readonly namespace: string;
+export interface SearchFilter extends ListScope {
   readonly q: string;
   readonly labels: readonly string[];
   readonly sessionId: string;
@@ -93,24 +99,25 @@ export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter)
 export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
   const [digest, place] = decode("page_token", "search", token) as [string, string];
   if (digest === searchDigest(filter)) return { place };
-  throw invalidArgument("page_token belongs to a search with another namespace, q, label or session_id");
+  throw invalidArgument("page_token belongs to a search with another namespace, q, label, session_id or owner");
 }
 
-function searchDigest({ namespace, q, labels, sessionId }: SearchFilter): string {
-  return digestOf([namespace, q, sessionId, ...new Set(labels.toSorted())]);
+function searchDigest({ namespace, owner, q, labels, sessionId }: SearchFilter): string {
+  return digestOf([namespace, q, sessionId, ...new Set(labels.toSorted())], owner);
 }
 
 /**
  * A short digest of a namespace and a set of labels in any order, because these texts themselves would make tokens
- * long. Null for the default namespace without labels, whose tokens are those of earlier versions.
+ * long. Null for the default namespace without labels and owner, whose tokens are those of earlier versions.
  */
-function listDigest(namespace: string, labels: readonly string[] = []): string | null {
-  if (namespace === DEFAULT_NAMESPACE && labels.length === 0) return null;
-  return digestOf([namespace, ...new Set(labels.toSorted())]);
+function listDigest({ namespace, owner }: ListScope, labels: readonly string[] = []): string | null {
+  if (namespace === DEFAULT_NAMESPACE && labels.length === 0 && owner === undefined) return null;
+  return digestOf([namespace, ...new Set(labels.toSorted())], owner);
 }
 
-function digestOf(texts: readonly string[]): string {
-  return createHash("sha256").update(JSON.stringify(texts)).digest("base64url").slice(0, 22);
+function digestOf(texts: readonly string[], owner: string | undefined): string {
+  const digested = owner === undefined ? texts : [...texts, { owner }];
+  return createHash("sha256").update(JSON.stringify(digested)).digest("base64url").slice(0, 22);
 }
 
 export function encodeResumeToken(at: FollowPosition): string {

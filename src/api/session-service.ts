@@ -1,5 +1,7 @@
 import type {
   CreateSessionRequest,
+  CreateTicketRequest,
+  CreateTicketResponse,
   DeleteSessionRequest,
   DeleteSessionResponse,
   ForkSessionRequest,
@@ -11,6 +13,8 @@ import type {
   LoadSessionResponse,
   RevertSessionRequest,
   RevertSessionResponse,
+  RevokeTicketsRequest,
+  RevokeTicketsResponse,
   Session,
   SessionService,
   ShareSessionRequest,
@@ -18,37 +22,45 @@ import type {
   UnrevertSessionResponse,
   UpdateSessionRequest,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { DomainError, invalidArgument } from "../domain/errors.js";
 import type { SessionChange } from "../domain/session.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
-import type { ApiContext, ServiceMethods } from "./api-method.js";
-import { callOf, exactCount, keptOf, optionalText } from "./call-options.js";
+import type { ApiContext, ServiceMethods, TicketScope } from "./api-method.js";
+import { callOf, exactCount, keptOf, listScope, optionalText, ownerFilter } from "./call-options.js";
 import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
-import { fromExpireTime } from "./timestamps.js";
+import { fromExpireTime, toTimestamp } from "./timestamps.js";
+
+/** How long a ticket is valid when nothing else is asked for, and at most. */
+const TICKET_MS = 3_600_000;
+const MOST_TICKET_MS = 30 * 24 * 3_600_000;
 
 export const sessionMethods: ServiceMethods<typeof SessionService> = {
-  createSession: { scope: "write", handle: createSession },
-  getSession: { scope: "read", handle: getSession },
-  loadSession: { scope: "read", handle: loadSession },
-  listSessions: { scope: "read", handle: listSessions },
-  updateSession: { scope: "write", handle: updateSession },
-  deleteSession: { scope: "write", handle: deleteSession },
-  forkSession: { scope: "write", handle: forkSession },
-  shareSession: { scope: "write", handle: shareSession },
-  revertSession: { scope: "write", handle: revertSession },
-  unrevertSession: { scope: "write", handle: unrevertSession },
+  createSession: { scope: "write", ticket: "none", handle: createSession },
+  getSession: { scope: "read", ticket: "read", handle: getSession },
+  loadSession: { scope: "read", ticket: "read", handle: loadSession },
+  listSessions: { scope: "read", ticket: "none", handle: listSessions },
+  updateSession: { scope: "write", ticket: "none", handle: updateSession },
+  deleteSession: { scope: "write", ticket: "none", handle: deleteSession },
+  forkSession: { scope: "write", ticket: "none", handle: forkSession },
+  shareSession: { scope: "write", ticket: "none", handle: shareSession },
+  revertSession: { scope: "write", ticket: "none", handle: revertSession },
+  createTicket: { scope: "write", ticket: "none", handle: createTicket },
+  revokeTickets: { scope: "write", ticket: "none", handle: revokeTickets },
+  unrevertSession: { scope: "write", ticket: "none", handle: unrevertSession },
 };
 
 async function createSession(request: CreateSessionRequest, context: ApiContext): Promise<Session> {
-  const { sessionId, parentId, title, metadata, labels } = request;
+  const { sessionId, parentId, title, metadata, labels, owner } = request;
   const session = {
     sessionId: optionalText(sessionId),
     parentId: optionalText(parentId),
     title: optionalText(title),
     metadata,
     labels,
+    owner: optionalText(owner),
     expireTimeMicros: fromExpireTime("expire_time", request.expireTime),
   };
   return toSession(await context.rootPool.sessions.createSession(session, callOf(context)));
@@ -75,18 +87,20 @@ async function loadSession(request: LoadSessionRequest, context: ApiContext): Pr
 
 async function listSessions(request: ListSessionsRequest, context: ApiContext): Promise<ListSessionsResponse> {
   const { parentId, pageToken, label: labels } = request;
+  const owner = ownerFilter(request);
+  const filter = { parentId, labels, owner };
+  const scope = listScope(context, owner);
   const page = await context.rootPool.sessions.listSessions({
-    parentId,
-    labels,
+    ...filter,
     view: fromView("view", request.view),
     limit: pageLimit(request.limit, context.limits),
-    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, { parentId, labels }, context.namespace),
+    cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, filter, scope),
     ...callOf(context),
   });
   return {
     $typeName: "sessionpool.v1.ListSessionsResponse",
     sessions: page.sessions.map(toSession),
-    nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next, context.namespace),
+    nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next, scope),
   };
 }
 
@@ -100,17 +114,18 @@ async function updateSession(request: UpdateSessionRequest, context: ApiContext)
 
 /** A field that the mask names is emptied when the request does not set it. */
 function changeOf(request: UpdateSessionRequest): SessionChange {
-  const { title, metadata, labels } = request;
+  const { title, metadata, labels, owner } = request;
   const fields = maskedFields(request);
   const expireTimeMicros = fromExpireTime("expire_time", request.expireTime);
   if (fields === undefined) {
     const given = { title: optionalText(title), metadata, labels: Object.keys(labels).length > 0 ? labels : undefined };
-    return { ...given, expireTimeMicros };
+    return { ...given, owner: optionalText(owner), expireTimeMicros };
   }
   return {
     title: fields.includes("title") ? title : undefined,
     metadata: fields.includes("metadata") ? (metadata ?? {}) : undefined,
     labels: fields.includes("labels") ? labels : undefined,
+    owner: fields.includes("owner") ? owner : undefined,
     expireTimeMicros: fields.includes("expire_time") ? (expireTimeMicros ?? null) : undefined,
   };
 }
@@ -167,4 +182,39 @@ async function unrevertSession(request: UnrevertSessionRequest, context: ApiCont
     session: toSession(restored.session),
     restoredCount: BigInt(restored.restoredCount),
   };
+}
+
+async function createTicket(request: CreateTicketRequest, context: ApiContext): Promise<CreateTicketResponse> {
+  const { sessionId } = request;
+  const scope = toTicketScope(request.scope);
+  const expiresMs = ticketEnd(fromExpireTime("expire_time", request.expireTime));
+  if (context.signTicket === undefined) {
+    throw new DomainError("failed_precondition", "The server has no secret for tickets: --ticket-secret-file");
+  }
+  const mark = await context.rootPool.sessions.getTicketMark(sessionId, callOf(context));
+  const claims = { namespace: context.namespace, sessionId, ...mark, scope, expiresMs };
+  return {
+    $typeName: "sessionpool.v1.CreateTicketResponse",
+    ticket: await context.signTicket(claims),
+    expireTime: toTimestamp(expiresMs * 1000),
+  };
+}
+
+function toTicketScope(scope: string): TicketScope {
+  if (scope === "read" || scope === "write") return scope;
+  throw invalidArgument(`scope is ${JSON.stringify(scope)}; it must be "read" or "write"`);
+}
+
+/** When a ticket ends, in whole seconds given as milliseconds since 1970. */
+function ticketEnd(expireTimeMicros: number | undefined): number {
+  const nowMs = Date.now();
+  if (expireTimeMicros === undefined) return Math.floor((nowMs + TICKET_MS) / 1000) * 1000;
+  const expiresMs = Math.floor(expireTimeMicros / 1_000_000) * 1000;
+  if (expiresMs > nowMs && expiresMs <= nowMs + MOST_TICKET_MS) return expiresMs;
+  throw invalidArgument("expire_time must be in the future, and at most 30 days ahead");
+}
+
+async function revokeTickets(request: RevokeTicketsRequest, context: ApiContext): Promise<RevokeTicketsResponse> {
+  await context.rootPool.sessions.revokeTickets(request.sessionId, callOf(context));
+  return { $typeName: "sessionpool.v1.RevokeTicketsResponse" };
 }

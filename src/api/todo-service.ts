@@ -5,7 +5,7 @@ import { callOf } from "./call-options.js";
 import { toTodo } from "./convert.js";
 
 export const todoMethods: ServiceMethods<typeof TodoService> = {
-  listTodos: { scope: "read", handle: listTodos },
+  listTodos: { scope: "read", ticket: "none", handle: listTodos },
 };
 
 /**

@@ -15,10 +15,10 @@ import { fromTodo, toTodo } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 
 export const todoTrackerMethods: ServiceMethods<typeof TodoTrackerService> = {
-  replaceTodos: { scope: "write", handle: replaceTodos },
-  addTodo: { scope: "write", handle: addTodo },
-  updateTodo: { scope: "write", handle: updateTodo },
-  removeTodo: { scope: "write", handle: removeTodo },
+  replaceTodos: { scope: "write", ticket: "none", handle: replaceTodos },
+  addTodo: { scope: "write", ticket: "none", handle: addTodo },
+  updateTodo: { scope: "write", ticket: "none", handle: updateTodo },
+  removeTodo: { scope: "write", ticket: "none", handle: removeTodo },
 };
 
 async function replaceTodos(request: ReplaceTodosRequest, context: ApiContext): Promise<ReplaceTodosResponse> {

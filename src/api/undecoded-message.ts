@@ -26,6 +26,11 @@ export class UndecodedMessage implements MessageWithParts {
     return this.#parts;
   }
 
+  /** The same message with other information, whose metadata is the same. */
+  withInfo(info: MessageInfo): UndecodedMessage {
+    return new UndecodedMessage(info, this.#body);
+  }
+
   /** The body of a message that can be passed on as it is stored; undefined for any other message. */
   static bodyOf(message: object): MessageBody | undefined {
     return #body in message ? message.#body : undefined;

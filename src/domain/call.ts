@@ -1,3 +1,4 @@
+import type { Access } from "./access.js";
 import { DomainError } from "./errors.js";
 
 /** How long a caller waits, and whether it still wants the answer. Passed down to the store unchanged. */
@@ -6,6 +7,10 @@ export interface Call {
   readonly deadlineMs?: number | undefined;
   /** Aborted when the caller has gone: the call ends with `canceled`. */
   readonly signal?: AbortSignal | undefined;
+  /** The name of the caller's key, towards whose quotas the sessions count that it makes. */
+  readonly key?: string | undefined;
+  /** What the caller may see; all sessions when absent. */
+  readonly access?: Access | undefined;
 }
 
 /** Throws `deadline_exceeded` or `canceled` if the call has ended. Every retry loop calls this. */
@@ -17,6 +22,11 @@ export function checkCall(call: Call | undefined, nowMs: number = Date.now()): v
   if (call?.deadlineMs !== undefined && nowMs >= call.deadlineMs) {
     throw new DomainError("deadline_exceeded", "The deadline has passed");
   }
+}
+
+/** The same call by a caller who sees everything, for what the service itself has to know. */
+export function withoutAccess(call: Call | undefined): Call | undefined {
+  return call?.access === undefined ? call : { deadlineMs: call.deadlineMs, signal: call.signal, key: call.key };
 }
 
 const CLOSE_LIMIT_MS = 5000;

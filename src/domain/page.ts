@@ -41,6 +41,8 @@ export interface SessionCursor {
   readonly parentId: string;
   /** The labels of the list's filter, in any order. */
   readonly labels?: readonly string[] | undefined;
+  /** The owner of the list's filter, empty for sessions without one; absent when the list has sessions of all. */
+  readonly owner?: string | undefined;
   readonly updateTimeMicros: number;
   readonly sessionId: string;
 }

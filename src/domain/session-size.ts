@@ -7,8 +7,8 @@ const TIMESTAMP_BYTES = 20;
 
 /** The bytes that a session takes in a list as protobuf, or slightly more. */
 export function listedSize(session: Session): number {
-  const { sessionId, parentId, forkPointId, title, metadata, labels = {}, lastMessage } = session;
-  let size = NUMBERS_BYTES + textsSize(sessionId, parentId, forkPointId, title);
+  const { sessionId, parentId, forkPointId, title, metadata, labels = {}, owner = "", lastMessage } = session;
+  let size = NUMBERS_BYTES + textsSize(sessionId, parentId, forkPointId, title, owner);
   if (metadata !== undefined) size += embeddedSize(structSize(metadata));
   for (const [key, value] of Object.entries(labels)) size += embeddedSize(textsSize(key, value));
   if (lastMessage !== undefined) size += embeddedSize(previewSize(lastMessage));

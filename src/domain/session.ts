@@ -14,6 +14,8 @@ export interface SessionFields {
   readonly metadata?: JsonObject | undefined;
   /** Absent when there are none. */
   readonly labels?: Labels | undefined;
+  /** Whose session it is: at most 128 bytes. Absent when it is nobody's. */
+  readonly owner?: string | undefined;
   /**
    * When the session expires, in microseconds since 1970; from then on it is treated as deleted. Absent when it has no
    * expiry of its own.
@@ -59,6 +61,8 @@ export interface NewSession {
   readonly title?: string | undefined;
   readonly metadata?: JsonObject | undefined;
   readonly labels?: Labels | undefined;
+  /** Empty for none. That of the caller, if the caller is bound to one. */
+  readonly owner?: string | undefined;
   readonly expireTimeMicros?: number | undefined;
 }
 
@@ -69,6 +73,8 @@ export interface SessionChange {
   readonly metadata?: JsonObject | undefined;
   /** Replaces all labels; `{}` removes them. */
   readonly labels?: Labels | undefined;
+  /** Empty for none. Only callers that are not bound to an owner may change it. */
+  readonly owner?: string | undefined;
   /** Null removes the session's own expiry. */
   readonly expireTimeMicros?: number | null | undefined;
 }
@@ -83,6 +89,7 @@ export function sessionFields(session: SessionFields): SessionFields {
     title: session.title,
     metadata: session.metadata,
     labels: session.labels,
+    owner: session.owner,
     expireTimeMicros: session.expireTimeMicros,
     createTimeMicros: session.createTimeMicros,
     updateTimeMicros: session.updateTimeMicros,

@@ -1,3 +1,4 @@
+import { checkOwner } from "./access.js";
 import { invalidArgument } from "./errors.js";
 import { checkLabels } from "./labels.js";
 import type { Limits } from "./limits.js";
@@ -11,6 +12,7 @@ export function checkNewSession(session: NewSession, limits: Limits): void {
   checkTitle(session.title, limits);
   checkMetadata("metadata", session.metadata, limits);
   checkLabels("labels", session.labels, limits);
+  checkOwner("owner", session.owner);
   checkExpireTime(session.expireTimeMicros);
 }
 
@@ -18,6 +20,7 @@ export function checkSessionChange(change: SessionChange, limits: Limits): void 
   checkTitle(change.title, limits);
   checkMetadata("metadata", change.metadata, limits);
   checkLabels("labels", change.labels, limits);
+  checkOwner("owner", change.owner);
   checkExpireTime(change.expireTimeMicros);
 }
 

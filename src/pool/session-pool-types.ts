@@ -64,6 +64,8 @@ export interface ListSessionsOptions extends Call {
    * scans its sessions.
    */
   readonly labels?: readonly string[] | undefined;
+  /** Lists only sessions of this owner; if empty, those without one. */
+  readonly owner?: string | undefined;
   /** How much of each session is returned; `basic` when absent. */
   readonly view?: SessionView | undefined;
   readonly limit: number;
@@ -75,6 +77,8 @@ export interface SearchMessagesOptions extends Call {
   readonly q: string;
   /** Only messages of sessions with all of these labels, each written `key=value`. */
   readonly labels?: readonly string[] | undefined;
+  /** Only messages of sessions of this owner; if empty, of those without one. */
+  readonly owner?: string | undefined;
   /** Only messages of this session; of all when empty or absent. */
   readonly sessionId?: string | undefined;
   readonly limit: number;

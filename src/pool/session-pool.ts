@@ -1,3 +1,4 @@
+import { checkOwner, type TicketMark } from "../domain/access.js";
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
@@ -130,14 +131,16 @@ export class SessionPool {
    */
   async searchMessages(options: SearchMessagesOptions): Promise<SearchPage> {
     checkCall(options);
-    const { q, labels = [], sessionId, limit, ...rest } = options;
+    const { q, labels = [], owner, sessionId, limit, ...rest } = options;
     const terms = parseSearch(q);
     checkLabelFilter(labels, this.#root.limits);
     checkOptionalId("session_id", sessionId, this.#root.limits);
+    checkOwner("owner", owner);
     const page = {
       ...rest,
       terms,
       labels,
+      owner,
       sessionId: sessionId || undefined,
       limit: pageLimit(limit, this.#root.limits),
     };
@@ -293,18 +296,38 @@ export class SessionPool {
 
   /**
    * Lists sessions, most recently updated first: with `parentId`, only children of that session; with `labels`, only
-   * sessions that have all of them. The view `full` adds counts and last messages.
+   * sessions that have all of them; with `owner`, only sessions of that owner. The view `full` adds counts and last
+   * messages.
    */
   async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
     checkCall(options);
-    const { parentId = "", labels = [], limit } = options;
+    const { parentId = "", labels = [], owner, limit } = options;
     checkOptionalId("parent_id", parentId, this.#root.limits);
     checkLabelFilter(labels, this.#root.limits);
+    checkOwner("owner", owner);
     const page = { ...options, parentId, labels: [...new Set(labels)], limit: pageLimit(limit, this.#root.limits) };
     return (await this.#root.storage?.listSessions(page)) ?? { sessions: [] };
   }
 
-  /** Changes the title, metadata, labels or expiry. `aborted`: the session does not have `expectedRevision`. */
+  /** What a ticket for this session must hold. */
+  async getTicketMark(sessionId: string, call?: Call): Promise<TicketMark> {
+    this.#checkChange(sessionId, call);
+    return await this.#storageFor("tickets").getTicketMark(sessionId, call);
+  }
+
+  /** Ends all tickets that the session has so far, and the watches of those who hold them. */
+  async revokeTickets(sessionId: string, call?: Call): Promise<void> {
+    this.#checkChange(sessionId, call);
+    await this.turnLock.run(sessionId, call, () => this.#storageFor("tickets").revokeTickets(sessionId, call));
+  }
+
+  /** Those of these ids that are ids of sessions which the caller may see. */
+  async visibleSessions(sessionIds: Iterable<string>, call?: Call): Promise<ReadonlySet<string>> {
+    checkCall(call);
+    return await this.#storageFor("callers with limited access").visibleSessions(sessionIds, call);
+  }
+
+  /** Changes the title, metadata, labels, owner or expiry. `aborted`: the session does not have `expectedRevision`. */
   async updateSession(
     sessionId: string,
     change: SessionChange,

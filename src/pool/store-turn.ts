@@ -15,8 +15,24 @@ export async function storeTurn(
   const outcomes = await storeTogether(storage, sessionId, appends);
   const waiting = appends.filter((append, i) => append.options?.createSession && isMissing(outcomes[i]));
   if (waiting.length === 0) return outcomes;
-  const later = await createAndStore(storage, sessionId, waiting);
-  return outcomes.map((outcome, i) => later[waiting.indexOf(appends[i] as QueuedAppend)] ?? outcome);
+  const later = new Map<QueuedAppend, TurnOutcome>();
+  for (const some of byAccess(waiting)) {
+    const made = await createAndStore(storage, sessionId, some);
+    for (const [i, append] of some.entries()) later.set(append, made[i] as TurnOutcome);
+  }
+  return outcomes.map((outcome, i) => later.get(appends[i] as QueuedAppend) ?? outcome);
+}
+
+/** The appends of callers who may see the same, together: each of them may make the session, for another owner. */
+function byAccess(appends: readonly QueuedAppend[]): Iterable<readonly QueuedAppend[]> {
+  const groups = new Map<string, QueuedAppend[]>();
+  for (const append of appends) {
+    const key = JSON.stringify(append.options?.access ?? null);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [append]);
+    else group.push(append);
+  }
+  return groups.values();
 }
 
 /** Called only once the session was found missing, so that appends to an existing session cost no extra call. */
@@ -35,11 +51,12 @@ async function createAndStore(
   return await storeTogether(storage, sessionId, appends);
 }
 
-/** Waits as long as the most patient caller does. */
+/** Waits as long as the most patient caller does. All may see the same. */
 function longestCall(appends: readonly QueuedAppend[]): Call {
-  if (appends.length === 1) return { deadlineMs: appends[0]?.options?.deadlineMs, signal: appends[0]?.options?.signal };
-  const deadlineMs = Math.max(...appends.map(({ options }) => options?.deadlineMs ?? Number.POSITIVE_INFINITY));
-  return Number.isFinite(deadlineMs) ? { deadlineMs } : {};
+  const { deadlineMs, signal, access } = appends[0]?.options ?? {};
+  if (appends.length === 1) return { deadlineMs, signal, access };
+  const latestMs = Math.max(...appends.map(({ options }) => options?.deadlineMs ?? Number.POSITIVE_INFINITY));
+  return Number.isFinite(latestMs) ? { deadlineMs: latestMs, access } : { access };
 }
 
 function isMissing(outcome: TurnOutcome | undefined): boolean {

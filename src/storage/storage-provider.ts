@@ -1,3 +1,4 @@
+import type { TicketMark } from "../domain/access.js";
 import type { Call } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import type { Draft, DraftDelta, DraftVersion } from "../domain/draft.js";
@@ -49,6 +50,8 @@ export interface SearchOptions extends Call {
   readonly terms: readonly SearchTerm[];
   /** Only messages of sessions with all of these labels, each written `key=value`. */
   readonly labels?: readonly string[] | undefined;
+  /** Only messages of sessions of this owner; empty for sessions without one. */
+  readonly owner?: string | undefined;
   /** Only messages of this session. */
   readonly sessionId?: string | undefined;
   /** Most hits of the page. */
@@ -209,8 +212,9 @@ export abstract class StorageProvider {
 
   /**
    * Sessions, most recently updated first: only children of `parentId` unless that is empty, and only those that have
-   * all of `labels`, each written `key=value`. Filtering by one label costs no more than no filter; with several
-   * labels, or a parent as well, the list scans the sessions of the first label. `full` adds `messageCount` and
+   * all of `labels`, each written `key=value`, and only those of `owner`, which is empty for sessions without one.
+   * Filtering by one label, by the owner, or by both costs no more than no filter; with several labels, or a parent as
+   * well, the list scans the sessions of the first label. `full` adds `messageCount` and
    * `lastMessage`; those of one session are as of one moment, not earlier than the call. A page ends before the limit
    * of bytes, but has at least one session.
    */
@@ -218,6 +222,7 @@ export abstract class StorageProvider {
     _options: {
       parentId: string;
       labels?: readonly string[] | undefined;
+      owner?: string | undefined;
       view?: SessionView | undefined;
       limit: number;
       cursor?: SessionCursor | undefined;
@@ -227,7 +232,8 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Changes title, metadata, labels and expiry, and no message. `aborted`: the session does not have
+   * Changes title, metadata, labels, owner and expiry, and no message. Another owner ends the open drafts, all tickets,
+   * and the followers of the owner before. `aborted`: the session does not have
    * `expectedRevision`; the text names its revision.
    */
   updateSession(
@@ -236,6 +242,21 @@ export abstract class StorageProvider {
     _options?: { expectedRevision?: number | undefined } & Call,
   ): Promise<Session> {
     return this.#lacks("updating sessions");
+  }
+
+  /** What a ticket for this session must hold. */
+  getTicketMark(_sessionId: string, _call?: Call): Promise<TicketMark> {
+    return this.#lacks("tickets");
+  }
+
+  /** Gives the session another ticket mark, so that earlier tickets are no longer valid. */
+  revokeTickets(_sessionId: string, _call?: Call): Promise<void> {
+    return this.#lacks("tickets");
+  }
+
+  /** Those of these ids that are ids of sessions which the caller may see. */
+  visibleSessions(_sessionIds: Iterable<string>, _call?: Call): Promise<ReadonlySet<string>> {
+    return this.#lacks("callers with limited access");
   }
 
   /** Deletes a session and its history. Its forks keep theirs. */

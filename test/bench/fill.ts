@@ -58,6 +58,7 @@ function createSession(client: Client, sessionId: string): Promise<unknown> {
     $typeName: "sessionpool.v1.CreateSessionRequest",
     sessionId,
     parentId: "",
+    owner: "",
     title: "",
     labels: {},
   });

@@ -21,6 +21,9 @@ const PAGE = { limit: 2 };
 /** Every operation of a provider, on the session `s` with the messages `m1` to `m3` and the draft `d`. */
 export const PROVIDER_CALLS: Calls<StorageProvider, SessionSnapshot> = {
   createSession: (p, call) => p.createSession({ sessionId: "new" }, call),
+  getTicketMark: (p, call) => p.getTicketMark("s", call),
+  revokeTickets: (p, call) => p.revokeTickets("s", call),
+  visibleSessions: (p, call) => p.visibleSessions(["s"], call),
   getSession: (p, call) => p.getSession("s", call),
   loadSession: (p, call) => p.loadSession("s", { ...PAGE, ...call }),
   listSessions: (p, call) => p.listSessions({ parentId: "", ...PAGE, ...call }),
@@ -78,6 +81,9 @@ export const SESSION_CALLS: Calls<SessionPool> = {
   updateMessage: (s, call) => s.updateMessage("s", "m1", { parts: MESSAGE.parts }, call),
   deleteMessage: (s, call) => s.deleteMessage("s", "m1", call),
   createSession: (s, call) => s.createSession({}, call),
+  getTicketMark: (s, call) => s.getTicketMark("s", call),
+  revokeTickets: (s, call) => s.revokeTickets("s", call),
+  visibleSessions: (s, call) => s.visibleSessions(["s"], call),
   getSession: (s, call) => s.getSession("s", call),
   loadSession: (s, call) => s.loadSession("s", { ...PAGE, ...call }),
   listSessions: (s, call) => s.listSessions({ view: "full", labels: ["a=1"], ...PAGE, ...call }),

@@ -188,7 +188,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "raise-before-child",
     BRANCHER,
-    "const source = await this.#counts.loadRaised(sourceId);",
+    "const source = await this.#counts.loadRaised(sourceId, call);",
     "const source = await this.#context.load(sourceId, call);",
   ),
   rule(
@@ -201,7 +201,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "raise-before-child:fork",
     BRANCHER,
-    "const source = await this.#counts.loadRaised(sourceId);",
+    "const source = await this.#counts.loadRaised(sourceId, call);",
     `const source = await this.#context.load(sourceId, call);
      if (source) await this.#context.store.addFork(source.record.uid, 1);`,
   ),

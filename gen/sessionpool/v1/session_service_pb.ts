@@ -5,6 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
+import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Draft, MessageWithParts } from "./message_service_pb.js";
@@ -15,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/session_service.proto.
  */
 export const file_sessionpool_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIpkECgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5Ei8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxsYXN0X21lc3NhZ2UYDyABKAsyHi5zZXNzaW9ucG9vbC52MS5NZXNzYWdlUHJldmlldxotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9tZXNzYWdlX2NvdW50Im8KDk1lc3NhZ2VQcmV2aWV3EhIKCm1lc3NhZ2VfaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHRleHQYBCABKAkimQIKFENyZWF0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBJACgZsYWJlbHMYBSADKAsyMC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdC5MYWJlbHNFbnRyeRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIloKEkxvYWRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIICgZfbGltaXQiswEKE0xvYWRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SMgoIbWVzc2FnZXMYAiADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIlCgZkcmFmdHMYBCADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdCKUAQoTTGlzdFNlc3Npb25zUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFyZW50X2lkGAMgASgJEg0KBWxhYmVsGAQgAygJEikKBHZpZXcYBSABKA4yGy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uVmlld0IICgZfbGltaXQiWgoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLtAgoUVXBkYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIpCghtZXRhZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQESQAoGbGFiZWxzGAYgAygLMjAuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QuTGFiZWxzRW50cnkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIioKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVRGVsZXRlU2Vzc2lvblJlc3BvbnNlImkKEkZvcmtTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkSFgoObmV3X3Nlc3Npb25faWQYAyABKAkSDQoFdGl0bGUYBCABKAkibAoTRm9ya1Nlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1mb3JrX3BvaW50X2lkGAIgASgJEhQKDGNvcGllZF9jb3VudBgDIAEoAyJBChNTaGFyZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoObmV3X3Nlc3Npb25faWQYAiABKAkizAEKFFJldmVydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIQCgh0b19zdGFydBgDIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBEiMKFmV4cGVjdGVkX3JlbW92ZWRfY291bnQYBSABKANIAYgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb25CGQoXX2V4cGVjdGVkX3JlbW92ZWRfY291bnQiWAoVUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDXJlbW92ZWRfY291bnQYAiABKAMiLAoWVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIlsKF1VucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDKloKC1Nlc3Npb25WaWV3EhwKGFNFU1NJT05fVklFV19VTlNQRUNJRklFRBAAEhYKElNFU1NJT05fVklFV19CQVNJQxABEhUKEVNFU1NJT05fVklFV19GVUxMEAIy2QkKDlNlc3Npb25TZXJ2aWNlEmMKDUNyZWF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iE4LT5JMCDToBKiIIL3Nlc3Npb24SagoKR2V0U2Vzc2lvbhIhLnNlc3Npb25wb29sLnYxLkdldFNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiIgkAIBgtPkkwIXEhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLTG9hZFNlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Mb2FkU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Mb2FkU2Vzc2lvblJlc3BvbnNlIiWQAgGC0+STAhwSGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9sb2FkEm4KDExpc3RTZXNzaW9ucxIjLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSITkAIBgtPkkwIKEggvc2Vzc2lvbhJwCg1VcGRhdGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCC0+STAho6ASoyFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ7Cg1EZWxldGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlU2Vzc2lvblJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVzcG9uc2UiHYLT5JMCFyoVL3Nlc3Npb24ve3Nlc3Npb25faWR9En0KC0ZvcmtTZXNzaW9uEiIuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSIlgtPkkwIfOgEqIhovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZm9yaxKAAQoMU2hhcmVTZXNzaW9uEiMuc2Vzc2lvbnBvb2wudjEuU2hhcmVTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L3NoYXJlEoUBCg1SZXZlcnRTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuUmV2ZXJ0U2Vzc2lvblJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVzcG9uc2UiJ4LT5JMCIToBKiIcL3Nlc3Npb24ve3Nlc3Npb25faWR9L3JldmVydBKNAQoPVW5yZXZlcnRTZXNzaW9uEiYuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBonLnNlc3Npb25wb29sLnYxLlVucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlIimC0+STAiM6ASoiHi9zZXNzaW9uL3tzZXNzaW9uX2lkfS91bnJldmVydEI4Cg5zZXNzaW9ucG9vbC52MUITU2Vzc2lvblNlcnZpY2VQcm90b1ABqgIOU2Vzc2lvblBvb2wuVjFiBnByb3RvMw", [file_google_api_annotations, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIqgECgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5Ei8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxsYXN0X21lc3NhZ2UYDyABKAsyHi5zZXNzaW9ucG9vbC52MS5NZXNzYWdlUHJldmlldxINCgVvd25lchgQIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9tZXNzYWdlX2NvdW50Im8KDk1lc3NhZ2VQcmV2aWV3EhIKCm1lc3NhZ2VfaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHRleHQYBCABKAkiqAIKFENyZWF0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBJACgZsYWJlbHMYBSADKAsyMC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdC5MYWJlbHNFbnRyeRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFb3duZXIYByABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIloKEkxvYWRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIICgZfbGltaXQiswEKE0xvYWRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SMgoIbWVzc2FnZXMYAiADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIlCgZkcmFmdHMYBCADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdCK1AQoTTGlzdFNlc3Npb25zUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFyZW50X2lkGAMgASgJEg0KBWxhYmVsGAQgAygJEikKBHZpZXcYBSABKA4yGy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uVmlldxINCgVvd25lchgGIAEoCRIQCghub19vd25lchgHIAEoCEIICgZfbGltaXQiWgoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSL8AgoUVXBkYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIpCghtZXRhZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQESQAoGbGFiZWxzGAYgAygLMjAuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QuTGFiZWxzRW50cnkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW93bmVyGAggASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIioKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVRGVsZXRlU2Vzc2lvblJlc3BvbnNlImkKEkZvcmtTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkSFgoObmV3X3Nlc3Npb25faWQYAyABKAkSDQoFdGl0bGUYBCABKAkibAoTRm9ya1Nlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1mb3JrX3BvaW50X2lkGAIgASgJEhQKDGNvcGllZF9jb3VudBgDIAEoAyJBChNTaGFyZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoObmV3X3Nlc3Npb25faWQYAiABKAkizAEKFFJldmVydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIQCgh0b19zdGFydBgDIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBEiMKFmV4cGVjdGVkX3JlbW92ZWRfY291bnQYBSABKANIAYgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb25CGQoXX2V4cGVjdGVkX3JlbW92ZWRfY291bnQiWAoVUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDXJlbW92ZWRfY291bnQYAiABKAMiLAoWVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIlsKF1VucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDIm4KE0NyZWF0ZVRpY2tldFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVzY29wZRgCIAEoCUID4EECEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJXChRDcmVhdGVUaWNrZXRSZXNwb25zZRIOCgZ0aWNrZXQYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIioKFFJldm9rZVRpY2tldHNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVUmV2b2tlVGlja2V0c1Jlc3BvbnNlKloKC1Nlc3Npb25WaWV3EhwKGFNFU1NJT05fVklFV19VTlNQRUNJRklFRBAAEhYKElNFU1NJT05fVklFV19CQVNJQxABEhUKEVNFU1NJT05fVklFV19GVUxMEAIy7QsKDlNlc3Npb25TZXJ2aWNlEmMKDUNyZWF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iE4LT5JMCDToBKiIIL3Nlc3Npb24SagoKR2V0U2Vzc2lvbhIhLnNlc3Npb25wb29sLnYxLkdldFNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiIgkAIBgtPkkwIXEhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLTG9hZFNlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Mb2FkU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Mb2FkU2Vzc2lvblJlc3BvbnNlIiWQAgGC0+STAhwSGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9sb2FkEm4KDExpc3RTZXNzaW9ucxIjLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSITkAIBgtPkkwIKEggvc2Vzc2lvbhJwCg1VcGRhdGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCC0+STAho6ASoyFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ7Cg1EZWxldGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlU2Vzc2lvblJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVzcG9uc2UiHYLT5JMCFyoVL3Nlc3Npb24ve3Nlc3Npb25faWR9En0KC0ZvcmtTZXNzaW9uEiIuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSIlgtPkkwIfOgEqIhovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZm9yaxKAAQoMU2hhcmVTZXNzaW9uEiMuc2Vzc2lvbnBvb2wudjEuU2hhcmVTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L3NoYXJlEoUBCg1SZXZlcnRTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuUmV2ZXJ0U2Vzc2lvblJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVzcG9uc2UiJ4LT5JMCIToBKiIcL3Nlc3Npb24ve3Nlc3Npb25faWR9L3JldmVydBKNAQoPVW5yZXZlcnRTZXNzaW9uEiYuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBonLnNlc3Npb25wb29sLnYxLlVucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlIimC0+STAiM6ASoiHi9zZXNzaW9uL3tzZXNzaW9uX2lkfS91bnJldmVydBKCAQoMQ3JlYXRlVGlja2V0EiMuc2Vzc2lvbnBvb2wudjEuQ3JlYXRlVGlja2V0UmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkNyZWF0ZVRpY2tldFJlc3BvbnNlIieC0+STAiE6ASoiHC9zZXNzaW9uL3tzZXNzaW9uX2lkfS90aWNrZXQSjAEKDVJldm9rZVRpY2tldHMSJC5zZXNzaW9ucG9vbC52MS5SZXZva2VUaWNrZXRzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldm9rZVRpY2tldHNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vdGlja2V0OnJldm9rZUI4Cg5zZXNzaW9ucG9vbC52MUITU2Vzc2lvblNlcnZpY2VQcm90b1ABqgIOU2Vzc2lvblBvb2wuVjFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
 
 /**
  * A conversation session.
@@ -32,7 +33,8 @@ export type Session = Message<"sessionpool.v1.Session"> & {
 
   /**
    * Session that this one was forked or shared from, or created under. It is only a name, and stays when that session
-   * is deleted.
+   * is deleted. Empty for callers that may not see that session: those with a ticket, and those that are bound to an
+   * owner when that session is not theirs or does not exist any more.
    *
    * @generated from field: string parent_id = 2;
    */
@@ -125,6 +127,15 @@ export type Session = Message<"sessionpool.v1.Session"> & {
    * @generated from field: sessionpool.v1.MessagePreview last_message = 15;
    */
   lastMessage?: MessagePreview | undefined;
+
+  /**
+   * Whose session it is: at most 128 bytes of UTF-8 without control characters; empty if nobody's. A caller that is
+   * bound to an owner sees only the sessions of that owner. A fork or share made by such a caller is the caller's; one
+   * made by any other caller has its source's owner.
+   *
+   * @generated from field: string owner = 16;
+   */
+  owner: string;
 };
 
 /**
@@ -222,6 +233,14 @@ export type CreateSessionRequest = Message<"sessionpool.v1.CreateSessionRequest"
    * @generated from field: google.protobuf.Timestamp expire_time = 6;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * Owner, at most 128 bytes. A caller that is bound to an owner may leave it empty or name that owner; any other value
+   * is `permission_denied`.
+   *
+   * @generated from field: string owner = 7;
+   */
+  owner: string;
 };
 
 /**
@@ -338,7 +357,7 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
   limit?: number | undefined;
 
   /**
-   * `next_page_token` of an earlier answer with the same `parent_id` and `label`.
+   * `next_page_token` of an earlier answer with the same `parent_id`, `label`, `owner` and `no_owner`.
    *
    * @generated from field: string page_token = 2;
    */
@@ -364,6 +383,20 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
    * @generated from field: sessionpool.v1.SessionView view = 5;
    */
   view: SessionView;
+
+  /**
+   * Only sessions of this owner. For a caller that is bound to an owner, another owner has no sessions.
+   *
+   * @generated from field: string owner = 6;
+   */
+  owner: string;
+
+  /**
+   * Only sessions without an owner. Must not be combined with `owner`.
+   *
+   * @generated from field: bool no_owner = 7;
+   */
+  noOwner: boolean;
 };
 
 /**
@@ -425,7 +458,7 @@ export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"
   metadata?: JsonObject | undefined;
 
   /**
-   * Fields to change: `title`, `metadata`, `labels`, `expire_time`. If absent, all fields that are set.
+   * Fields to change: `title`, `metadata`, `labels`, `expire_time`, `owner`. If absent, all fields that are set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -453,6 +486,15 @@ export type UpdateSessionRequest = Message<"sessionpool.v1.UpdateSessionRequest"
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * New owner. To leave the session without one, name `owner` in `update_mask` and leave this field empty. Open drafts
+   * are discarded, and all tickets and the watches of the owner before end. Only callers that are not bound to an owner
+   * may change it; for others, a change is `permission_denied`.
+   *
+   * @generated from field: string owner = 8;
+   */
+  owner: string;
 };
 
 /**
@@ -717,6 +759,99 @@ export const UnrevertSessionResponseSchema: GenMessage<UnrevertSessionResponse> 
   messageDesc(file_sessionpool_v1_session_service, 17);
 
 /**
+ * @generated from message sessionpool.v1.CreateTicketRequest
+ */
+export type CreateTicketRequest = Message<"sessionpool.v1.CreateTicketRequest"> & {
+  /**
+   * Session that the ticket opens.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * What it permits: `read` or `write`.
+   *
+   * @generated from field: string scope = 2;
+   */
+  scope: string;
+
+  /**
+   * When it ends: in the future, and at most 30 days ahead. One hour from now if absent.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.CreateTicketRequest.
+ * Use `create(CreateTicketRequestSchema)` to create a new message.
+ */
+export const CreateTicketRequestSchema: GenMessage<CreateTicketRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 18);
+
+/**
+ * @generated from message sessionpool.v1.CreateTicketResponse
+ */
+export type CreateTicketResponse = Message<"sessionpool.v1.CreateTicketResponse"> & {
+  /**
+   * The ticket. It cannot be shown again.
+   *
+   * @generated from field: string ticket = 1;
+   */
+  ticket: string;
+
+  /**
+   * When it ends.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 2;
+   */
+  expireTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.CreateTicketResponse.
+ * Use `create(CreateTicketResponseSchema)` to create a new message.
+ */
+export const CreateTicketResponseSchema: GenMessage<CreateTicketResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 19);
+
+/**
+ * @generated from message sessionpool.v1.RevokeTicketsRequest
+ */
+export type RevokeTicketsRequest = Message<"sessionpool.v1.RevokeTicketsRequest"> & {
+  /**
+   * Session whose tickets to end.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.RevokeTicketsRequest.
+ * Use `create(RevokeTicketsRequestSchema)` to create a new message.
+ */
+export const RevokeTicketsRequestSchema: GenMessage<RevokeTicketsRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 20);
+
+/**
+ * Empty: the tickets have ended.
+ *
+ * @generated from message sessionpool.v1.RevokeTicketsResponse
+ */
+export type RevokeTicketsResponse = Message<"sessionpool.v1.RevokeTicketsResponse"> & {
+};
+
+/**
+ * Describes the message sessionpool.v1.RevokeTicketsResponse.
+ * Use `create(RevokeTicketsResponseSchema)` to create a new message.
+ */
+export const RevokeTicketsResponseSchema: GenMessage<RevokeTicketsResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 21);
+
+/**
  * How much of each session a list contains.
  *
  * @generated from enum sessionpool.v1.SessionView
@@ -770,7 +905,9 @@ export const SessionService: GenService<{
    *
    * A retry is safe: if a session with this id exists and every field that the call sets equals its current value, that
    * session is returned. Errors: `already_exists` (a session with this id exists, and a field that the call sets has
-   * another value), `not_found` (no session `parent_id`), `invalid_argument`.
+   * another value, or it is another owner's and the caller is bound to one), `not_found` (no session `parent_id`),
+   * `invalid_argument`, `permission_denied` (another owner, from a caller that is bound to one), `resource_exhausted`
+   * (a quota).
    *
    * @generated from rpc sessionpool.v1.SessionService.CreateSession
    */
@@ -827,10 +964,11 @@ export const SessionService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Changes the title, metadata, labels and expire_time of a session. It changes no message, and UnrevertSession stays
-   * possible.
+   * Changes the title, metadata, labels, expire_time and owner of a session. It changes no message, and UnrevertSession
+   * stays possible.
    *
-   * Errors: `not_found`, `aborted` (`expected_revision` is not the current revision), `invalid_argument`.
+   * Errors: `not_found`, `aborted` (`expected_revision` is not the current revision), `invalid_argument`,
+   * `permission_denied` (another owner, from a caller that is bound to one).
    *
    * @generated from rpc sessionpool.v1.SessionService.UpdateSession
    */
@@ -904,6 +1042,34 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof UnrevertSessionRequestSchema;
     output: typeof UnrevertSessionResponseSchema;
+  },
+  /**
+   * Makes a ticket: a signed text that opens this one session and nothing else, for a browser that has no key, or as a
+   * link for others.
+   *
+   * It is sent like a key, or as the parameter `ticket` in the query of a GET request. With the scope `read` it may do
+   * what reads this session; with `write` it may also append and update messages and write drafts. Anything else is
+   * `permission_denied`. It ends at its `expire_time`, with RevokeTickets, when the session is deleted or gets another
+   * owner, and when the server's secret is replaced; it outlives the key that made it. Errors: `not_found`,
+   * `invalid_argument` (`scope` or `expire_time`), `failed_precondition` (the server has no secret for tickets).
+   *
+   * @generated from rpc sessionpool.v1.SessionService.CreateTicket
+   */
+  createTicket: {
+    methodKind: "unary";
+    input: typeof CreateTicketRequestSchema;
+    output: typeof CreateTicketResponseSchema;
+  },
+  /**
+   * Ends all tickets of a session at once, and their open watches within a second. Tickets made afterwards are valid.
+   * Errors: `not_found`.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.RevokeTickets
+   */
+  revokeTickets: {
+    methodKind: "unary";
+    input: typeof RevokeTicketsRequestSchema;
+    output: typeof RevokeTicketsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_sessionpool_v1_session_service, 0);

@@ -1,4 +1,5 @@
 import type { Scope } from "../../api/api-method.js";
+import type { Access } from "../../domain/access.js";
 
 /** Who is calling. `CallPipeline.authenticate` makes it from the headers of a request. */
 export interface Principal {
@@ -7,6 +8,8 @@ export interface Principal {
   /** The namespace that the caller sees. Namespaces share nothing. */
   readonly namespace: string;
   readonly scope: Scope;
+  /** The owner that the caller is bound to, or the ticket that it has; absent for callers that see the namespace. */
+  readonly access?: Access | undefined;
   /** When the credential expires, in milliseconds since 1970. */
   readonly expiresMs?: number | undefined;
   /** Aborted when the credential is revoked. */

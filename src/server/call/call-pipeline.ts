@@ -31,6 +31,7 @@ export interface CallPipelineOptions {
   /** Keeps the pool of a namespace open for one call or stream. */
   readonly usePool: (namespace: string) => PoolUse;
   readonly limits: ApiContext["limits"];
+  readonly signTicket?: ApiContext["signTicket"];
   readonly serverLimits: ServerLimits;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -270,9 +271,10 @@ export class CheckedCallPipeline implements CallPipeline {
   }
 
   /** Copying `limited` with a spread would take longer than all else here. */
-  #context({ principal: { namespace } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
+  #context({ principal: { namespace, access } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
     const { deadlineMs, signal } = limited;
-    return { namespace, rootPool, limits: this.#options.limits, deadlineMs, signal };
+    const { limits, signTicket } = this.#options;
+    return { namespace, rootPool, limits, signTicket, deadlineMs, signal, access };
   }
 
   #checkRunning(): void {

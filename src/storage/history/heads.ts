@@ -1,3 +1,4 @@
+import { permits, permitsRemembered } from "../../domain/access.js";
 import { type Call, checkCall } from "../../domain/call.js";
 import { notFound } from "../../domain/errors.js";
 import type { EngineOptions, ResolvedHistoryOptions } from "./history-options.js";
@@ -57,10 +58,11 @@ export class HistoryContext {
     return this.knownMs() - atMs > this.options.staleMs;
   }
 
-  cached(sessionId: string): Head | null {
+  /** The cached head; null when the session must be read, also to find out whether the caller may see it. */
+  cached(sessionId: string, call?: Call): Head | null {
     const found = this.#heads.get(sessionId);
     if (!found || this.#isWorthReading(found) || this.isExpired(found.head.record)) return null;
-    return found.head;
+    return permitsRemembered(call, found.head.record) ? found.head : null;
   }
 
   remember(head: Head): void {
@@ -103,7 +105,7 @@ export class HistoryContext {
 
   /**
    * Reads the record and then the end of its open log, which together are a state that really existed, sealed or not.
-   * Null when there is no such session or it has expired.
+   * Null when there is no such session that the caller may see, or it has expired.
    */
   async load(sessionId: string, call?: Call): Promise<Head | null> {
     const head = await this.loadLiving(sessionId, call);
@@ -125,6 +127,7 @@ export class HistoryContext {
         this.forget(sessionId);
         return null;
       }
+      if (!permits(call, record)) return null;
       saw(record);
       const tail = await this.store.tail(record.log, call);
       const isPast = !tail.isNamed || this.isOld(atMs);
@@ -200,6 +203,19 @@ export class HistoryContext {
     }
   }
 
+  /** The record of a session. not_found: there is none that the caller may see, or it has expired. */
+  async needRecord(sessionId: string, call?: Call): Promise<SessionRecord> {
+    const record = await this.visibleRecord(sessionId, call);
+    if (record === null) throw notFound("Session", sessionId);
+    return record;
+  }
+
+  /** The record of a session; null when there is none that the caller may see, or it has expired. */
+  async visibleRecord(sessionId: string, call?: Call): Promise<SessionRecord | null> {
+    const record = await this.store.readRecord(sessionId, call);
+    return record !== null && !this.isExpired(record) && permits(call, record) ? record : null;
+  }
+
   /**
    * Reads a session as {@link HistoryContext.need} does, together with its last `limit` messages where the store can
    * read both at one moment.
@@ -217,6 +233,7 @@ export class HistoryContext {
       this.forget(sessionId);
       throw notFound("Session", sessionId);
     }
+    if (!permits(call, found.record)) throw notFound("Session", sessionId);
     const head = headOf(found.record, found.end, atMs);
     this.remember(head);
     return { head, newest: found.messages };

@@ -1,3 +1,4 @@
+import { ownersSeen, type TicketMark } from "../../domain/access.js";
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
@@ -163,13 +164,19 @@ export class LogHistoryProvider extends StorageProvider {
   override async listSessions({
     parentId,
     labels = [],
+    owner,
     view = "basic",
     limit,
     cursor,
     ...call
   }: Parameters<StorageProvider["listSessions"]>[0]): Promise<SessionPage> {
+    const seen = ownersSeen(call, owner);
+    // Whose children sessions are is not told to those who may not see the parent.
+    const hasParent =
+      call.access === undefined || parentId === "" || (await this.#context.visibleRecord(parentId, call));
+    if (seen === null || !hasParent) return { sessions: [] };
     await untilCallEnd(this.#updateTimes.flush(), call);
-    const filter = { parentId, labels };
+    const filter = { parentId, labels, ...seen };
     const records = await this.#lister.unexpired(filter, { limit: limit + 1, after: cursor }, call);
     const sessions = await this.#lister.list(records.slice(0, limit), view, call);
     const last = records[sessions.length - 1];
@@ -182,7 +189,25 @@ export class LogHistoryProvider extends StorageProvider {
     change: SessionChange,
     options: { expectedRevision?: number | undefined } & Call = {},
   ): Promise<Session> {
-    return this.#sessionOf(await this.#editor.update(sessionId, change, options.expectedRevision, options));
+    const head = await this.#editor.update(sessionId, change, options.expectedRevision, options);
+    if (change.owner !== undefined) this.#followers.wake(sessionId);
+    return this.#sessionOf(head);
+  }
+
+  override async getTicketMark(sessionId: string, call?: Call): Promise<TicketMark> {
+    const { uid, ticketGeneration = 0 } = await this.#context.needRecord(sessionId, call);
+    return { uid, generation: ticketGeneration };
+  }
+
+  override async revokeTickets(sessionId: string, call?: Call): Promise<void> {
+    await this.#editor.revokeTickets(sessionId, call);
+    this.#followers.wake(sessionId);
+  }
+
+  override async visibleSessions(sessionIds: Iterable<string>, call?: Call): Promise<ReadonlySet<string>> {
+    const ids = [...new Set(sessionIds)];
+    const records = await Promise.all(ids.map((id) => this.#context.visibleRecord(id, call)));
+    return new Set(ids.filter((_id, i) => records[i] !== null));
   }
 
   override async deleteSession(sessionId: string, call?: Call): Promise<void> {

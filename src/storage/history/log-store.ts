@@ -15,6 +15,11 @@ export interface RecordFilter {
    * that have the first label are scanned.
    */
   readonly labels?: readonly string[] | undefined;
+  /**
+   * Only sessions of this owner, or, if empty, those without one; all sessions when absent. A page of one owner, or of
+   * one owner and one label, costs no more than a page of all sessions.
+   */
+  readonly owner?: string | undefined;
 }
 
 /**

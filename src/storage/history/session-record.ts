@@ -11,6 +11,8 @@ export interface Segment {
 /** A segment that a parent showed, and the id of that parent. */
 export interface AncestrySegment extends Segment {
   readonly sessionId: string;
+  /** The uid of that parent. Absent when it owns the log, and in records from before this was kept. */
+  readonly uid?: string | undefined;
 }
 
 /**
@@ -134,6 +136,12 @@ export interface SessionRecord extends SessionFields {
   /** Random, never used again. */
   readonly uid: string;
   readonly origin: Origin | null;
+  /** The name of the key that made the session; absent when quotas of keys are off. */
+  readonly creatorKey?: string | undefined;
+  /** Whether the bytes of its entries are counted from the beginning, because quotas of bytes are on. */
+  readonly isCounted?: true | undefined;
+  /** How often the tickets of the session were revoked; absent for never. */
+  readonly ticketGeneration?: number | undefined;
   /** The revision of the record. Every replacement adds 1. */
   readonly revision: number;
   /**

@@ -9,7 +9,8 @@ export class RecordTable {
   readonly #living = new Map<string, SessionRecord>();
   readonly #order = new RecordOrder();
   readonly #children = new Map<string, RecordOrder>();
-  readonly #labeled = new Map<string, RecordOrder>();
+  /** By label, by owner, and by both, as `nameOf` names them. */
+  readonly #named = new Map<string, RecordOrder>();
   /** The uids of the records with something to sweep, by the time from which they can be swept. */
   readonly #sweepable = new Map<number, Set<string>>();
   /** The uids of the living records that name drafts. */
@@ -46,12 +47,13 @@ export class RecordTable {
     this.#uids = null;
   }
 
-  list({ parentId, labels: [first, ...others] = [] }: RecordFilter, page: RecordPage): SessionRecord[] {
-    if (first === undefined) return (parentId === "" ? this.#order : this.#children.get(parentId))?.page(page) ?? [];
+  list({ parentId, labels: [first, ...others] = [], owner }: RecordFilter, page: RecordPage): SessionRecord[] {
+    if (first === undefined && owner === undefined)
+      return (parentId === "" ? this.#order : this.#children.get(parentId))?.page(page) ?? [];
     const isListed = (record: SessionRecord) =>
       (parentId === "" || record.parentId === parentId) &&
       (others.length === 0 || others.every((label) => labelTexts(record.labels).includes(label)));
-    return this.#labeled.get(first)?.page(page, isListed) ?? [];
+    return this.#named.get(nameOf({ owner, label: first }))?.page(page, isListed) ?? [];
   }
 
   sweepable(untilMs: number, limit: number): SessionRecord[] {
@@ -104,7 +106,7 @@ export class RecordTable {
     this.#order.add(record);
     if (record.drafts.length > 0) this.#drafting.add(record.uid);
     if (record.parentId !== "") addTo(this.#children, record.parentId, record);
-    for (const label of labelTexts(record.labels)) addTo(this.#labeled, label, record);
+    for (const name of namesOf(record)) addTo(this.#named, name, record);
   }
 
   #unlink(record: SessionRecord): void {
@@ -119,7 +121,7 @@ export class RecordTable {
     this.#drafting.delete(record.uid);
     this.#order.remove(record);
     if (record.parentId !== "") removeFrom(this.#children, record.parentId, record);
-    for (const label of labelTexts(record.labels)) removeFrom(this.#labeled, label, record);
+    for (const name of namesOf(record)) removeFrom(this.#named, name, record);
   }
 }
 
@@ -127,6 +129,24 @@ export class RecordTable {
 function sweepableFrom(record: SessionRecord): number | null {
   // Rule: sweep-unforked-only.
   return record.forks > 0 ? null : sweepTimeOf(record);
+}
+
+/** The orders that a record belongs to. */
+function namesOf({ owner = "", labels }: SessionRecord): readonly string[] {
+  const texts = labelTexts(labels);
+  const byLabel = texts.flatMap((label) => [nameOf({ label }), nameOf({ owner, label })]);
+  return [nameOf({ owner }), ...byLabel];
+}
+
+/** Names the order of the records with this owner, this label, or both. Texts may hold any character. */
+function nameOf({
+  owner,
+  label,
+}: {
+  readonly owner?: string | undefined;
+  readonly label?: string | undefined;
+}): string {
+  return JSON.stringify([owner ?? null, label ?? null]);
 }
 
 function addTo(orders: Map<string, RecordOrder>, name: string, record: SessionRecord): void {

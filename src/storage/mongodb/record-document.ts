@@ -55,7 +55,7 @@ export interface RecordDocument {
   readonly segments: readonly Segment[];
   readonly log: string;
   readonly last_timestamp: Long | number;
-  readonly ancestry: readonly (Segment & { readonly session_id: string })[];
+  readonly ancestry: readonly (Segment & { readonly session_id: string; readonly uid?: string })[];
   readonly undo: { readonly segments: readonly Segment[]; readonly last_timestamp: Long | number } | null;
   /** Absent in documents of version 0.1.0, which have `side_log` instead. */
   readonly named_logs?: readonly {
@@ -147,7 +147,11 @@ export function toRecord(document: RecordDocument): SessionRecord {
     segments: document.segments.map(segmentOf),
     log: document.log,
     lastTimestampMicros: Number(document.last_timestamp),
-    ancestry: document.ancestry.map((segment) => ({ ...segmentOf(segment), sessionId: segment.session_id })),
+    ancestry: document.ancestry.map(({ session_id, uid, ...segment }) => ({
+      ...segmentOf(segment),
+      sessionId: session_id,
+      ...(uid !== undefined && { uid }),
+    })),
     undo: undo && { segments: undo.segments.map(segmentOf), lastTimestampMicros: Number(undo.last_timestamp) },
     namedLogs: namedLogsOf(document),
     drafts: draftsOf(document),
@@ -192,7 +196,11 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     segments: record.segments.map(segmentOf),
     log: record.log,
     last_timestamp: int64(record.lastTimestampMicros),
-    ancestry: record.ancestry.map((segment) => ({ ...segmentOf(segment), session_id: segment.sessionId })),
+    ancestry: record.ancestry.map(({ sessionId, uid, ...segment }) => ({
+      ...segmentOf(segment),
+      session_id: sessionId,
+      ...(uid !== undefined && { uid }),
+    })),
     undo: undo && { segments: undo.segments.map(segmentOf), last_timestamp: int64(undo.lastTimestampMicros) },
     named_logs: record.namedLogs.map((named) => ({ log: named.log, purpose: named.purpose, ...markedTime(named) })),
     ...(record.drafts.length > 0 && { drafts: record.drafts.map(draftOf), drafting: true }),

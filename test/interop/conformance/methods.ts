@@ -22,5 +22,11 @@ export const API_METHODS: readonly ApiMethod[] = registry
   .methods.filter(({ name }) => SERVED.includes(name))
   .map((desc) => {
     const kind = desc.methodKind === "unary" ? "unary" : "stream";
-    return { desc, scope: "read", grpcOnly: false, [kind]: () => Promise.reject(new Error("The pipeline answers")) };
+    return {
+      desc,
+      scope: "read",
+      ticket: "none",
+      grpcOnly: false,
+      [kind]: () => Promise.reject(new Error("The pipeline answers")),
+    };
   });

@@ -21,7 +21,7 @@ const CURSOR: MessageCursor = {
   messageId: 'm"\u00e9😀/',
 };
 
-const decodeSessions = (token: string) => decodeSessionToken(token, { parentId: "" }, "default");
+const decodeSessions = (token: string) => decodeSessionToken(token, { parentId: "" }, { namespace: "default" });
 
 describe("page tokens", () => {
   it("decode to the place in a list of messages that they were made for", () => {
@@ -41,24 +41,26 @@ describe("page tokens", () => {
 
   it("decode to a place in a list of sessions, for the same parent only", () => {
     const place = { parentId: "p", updateTimeMicros: -3, sessionId: "s" };
-    const token = encodeSessionToken(place, "default");
-    expect(decodeSessionToken(token, { parentId: "p" }, "default")).toStrictEqual(place);
+    const token = encodeSessionToken(place, { namespace: "default" });
+    expect(decodeSessionToken(token, { parentId: "p" }, { namespace: "default" })).toStrictEqual(place);
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to a list with another parent_id"));
   });
 
   it("decode to a place in a list of sessions with labels, for the same labels only", () => {
     const filter = { parentId: "", labels: ["a=1", "b=2"] };
     const place = { ...filter, updateTimeMicros: 3, sessionId: "s" };
-    const token = encodeSessionToken(place, "default");
+    const token = encodeSessionToken(place, { namespace: "default" });
     const sameLabels = { parentId: "", labels: ["b=2", "a=1", "a=1"] };
-    expect(decodeSessionToken(token, filter, "default")).toStrictEqual(place);
-    expect(decodeSessionToken(token, sameLabels, "default")).toStrictEqual({ ...place, ...sameLabels });
-    const other = refusal("page_token belongs to a list of another namespace or label");
+    expect(decodeSessionToken(token, filter, { namespace: "default" })).toStrictEqual(place);
+    expect(decodeSessionToken(token, sameLabels, { namespace: "default" })).toStrictEqual({ ...place, ...sameLabels });
+    const other = refusal("page_token belongs to a list of another namespace, label or owner");
     for (const labels of [undefined, [], ["a=1"], ["a=1", "b=3"], ["a=1", "b=2", "c="], ['a=1","b=2']]) {
-      expect(() => decodeSessionToken(token, { parentId: "", labels }, "default")).toThrow(other);
+      expect(() => decodeSessionToken(token, { parentId: "", labels }, { namespace: "default" })).toThrow(other);
     }
     const { labels: _labels, ...unlabeled } = place;
-    expect(() => decodeSessionToken(encodeSessionToken(unlabeled, "default"), filter, "default")).toThrow(other);
+    expect(() =>
+      decodeSessionToken(encodeSessionToken(unlabeled, { namespace: "default" }), filter, { namespace: "default" }),
+    ).toThrow(other);
   });
 
   it("decode to a place in a search, for the same search only", () => {
@@ -66,7 +68,7 @@ describe("page tokens", () => {
     const token = encodeSearchToken({ place: "-7" }, filter);
     expect(decodeSearchToken(token, filter)).toStrictEqual({ place: "-7" });
     expect(decodeSearchToken(token, { ...filter, labels: ["b=2", "a=1", "a=1"] })).toStrictEqual({ place: "-7" });
-    const other = refusal("page_token belongs to a search with another namespace, q, label or session_id");
+    const other = refusal("page_token belongs to a search with another namespace, q, label, session_id or owner");
     for (const change of [
       { namespace: "N" },
       { q: "A" },
@@ -76,7 +78,10 @@ describe("page tokens", () => {
     ]) {
       expect(() => decodeSearchToken(token, { ...filter, ...change })).toThrow(other);
     }
-    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" }, "default");
+    const sessions = encodeSessionToken(
+      { parentId: "", updateTimeMicros: 1, sessionId: "s" },
+      { namespace: "default" },
+    );
     expect(() => decodeSearchToken(sessions, filter)).toThrow(refusal("page_token belongs to another list"));
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to another list"));
   });
@@ -92,16 +97,16 @@ describe("page tokens", () => {
     "decode to a place in a list of sessions with the labels %j of the namespace %s, but not of %s",
     (labels, own, other) => {
       const place = { parentId: "", labels, updateTimeMicros: 3, sessionId: "s" };
-      const token = encodeSessionToken(place, own);
-      expect(decodeSessionToken(token, { parentId: "", labels }, own)).toStrictEqual(place);
-      const refused = refusal("page_token belongs to a list of another namespace or label");
-      expect(() => decodeSessionToken(token, { parentId: "", labels }, other)).toThrow(refused);
+      const token = encodeSessionToken(place, { namespace: own });
+      expect(decodeSessionToken(token, { parentId: "", labels }, { namespace: own })).toStrictEqual(place);
+      const refused = refusal("page_token belongs to a list of another namespace, label or owner");
+      expect(() => decodeSessionToken(token, { parentId: "", labels }, { namespace: other })).toThrow(refused);
     },
   );
 
   it("of a list of sessions without labels in the default namespace are the same as in earlier versions", () => {
     const payload = Buffer.from(
-      encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }, "default"),
+      encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }, { namespace: "default" }),
       "base64url",
     );
     expect(payload.subarray(4).toString()).toBe('[1,"sessions","p",1,"s"]');
@@ -146,7 +151,10 @@ describe("page tokens", () => {
 
   it("are refused by lists of another kind", () => {
     const messages = encodeMessageToken(CURSOR);
-    const sessions = encodeSessionToken({ parentId: "", updateTimeMicros: 1, sessionId: "s" }, "default");
+    const sessions = encodeSessionToken(
+      { parentId: "", updateTimeMicros: 1, sessionId: "s" },
+      { namespace: "default" },
+    );
     const watch = encodeResumeToken({ sessionUid: "uid", revision: 1, position: 1 });
     for (const token of [sessions, watch]) expect(() => decodeMessageToken(token)).toThrow(OTHER_LIST);
     for (const token of [messages, watch]) expect(() => decodeSessions(token)).toThrow(OTHER_LIST);

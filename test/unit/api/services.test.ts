@@ -17,7 +17,7 @@ const MESSAGE: ChatMessage = { id: "m", sessionId: "s", role: "user", timestampM
 const TODO = { id: "t", content: "c", status: "s", priority: "p" };
 const QUERY = { newestFirst: true, includeAncestors: false, sinceMicros: undefined, untilMicros: undefined };
 const CURSOR = { sessionUid: "uid", query: QUERY, log: "uid.1", seq: 3, messageId: "m", ancestor: undefined };
-const CALL = { deadlineMs: 123, signal: new AbortController().signal };
+const CALL = { deadlineMs: 123, signal: new AbortController().signal, access: undefined };
 
 /** A pool whose operations return the given answers. `asked` records the calls. */
 function fakePool(answers: Record<string, unknown>) {
@@ -57,10 +57,11 @@ describe("SessionService", () => {
       title: undefined,
       metadata: undefined,
       labels: {},
+      owner: undefined,
       expireTimeMicros: undefined,
     };
     expect(asked).toStrictEqual([["createSession", nothing, CALL]]);
-    const all = { sessionId: "s", parentId: "p", title: "t", metadata: { a: 1 }, labels: { a: "1" } };
+    const all = { sessionId: "s", parentId: "p", title: "t", metadata: { a: 1 }, labels: { a: "1" }, owner: "o" };
     const request = { ...all, expireTime: { seconds: 7n, nanos: 1001 } };
     const created = await call(method.createSession, request, { createSession: SESSION });
     expect(created.asked).toStrictEqual([["createSession", { ...all, expireTimeMicros: 7_000_002 }, CALL]]);
@@ -93,12 +94,16 @@ describe("SessionService", () => {
     const answers = { listSessions: { sessions: [SESSION], next } };
     const { asked, answer } = await call(method.listSessions, { parentId: "p", limit: 2 }, answers);
     expect(asked).toStrictEqual([
-      ["listSessions", { parentId: "p", labels: [], view: "basic", limit: 2, cursor: undefined, ...CALL }],
+      [
+        "listSessions",
+        { parentId: "p", labels: [], owner: undefined, view: "basic", limit: 2, cursor: undefined, ...CALL },
+      ],
     ]);
-    const pageToken = encodeSessionToken(next, "n");
+    const pageToken = encodeSessionToken(next, { namespace: "n" });
     expect(answer).toMatchObject({ sessions: [{ sessionId: "s" }], nextPageToken: pageToken });
     const more = await call(method.listSessions, { parentId: "p", pageToken }, answers);
-    const list = { parentId: "p", labels: [], view: "basic", limit: 100, cursor: { ...next, labels: [] } };
+    const filter = { parentId: "p", labels: [], owner: undefined };
+    const list = { ...filter, view: "basic", limit: 100, cursor: { ...next, ...filter } };
     expect(more.asked).toStrictEqual([["listSessions", { ...list, ...CALL }]]);
     const full = await call(method.listSessions, { parentId: "p", pageToken, view: SessionView.FULL }, answers);
     expect(full.asked).toMatchObject([["listSessions", { view: "full", cursor: next }]]);
@@ -106,8 +111,8 @@ describe("SessionService", () => {
       code: "invalid_argument",
       message: "view is 7; it must be SESSION_VIEW_BASIC or SESSION_VIEW_FULL",
     });
-    for (const filter of [{}, { parentId: "p", label: ["a=1"] }]) {
-      const refused = call(method.listSessions, { ...filter, pageToken }, answers);
+    for (const other of [{}, { parentId: "p", label: ["a=1"] }, { parentId: "p", owner: "o" }]) {
+      const refused = call(method.listSessions, { ...other, pageToken }, answers);
       await expect(refused).rejects.toMatchObject({ code: "invalid_argument" });
     }
   });
@@ -116,23 +121,31 @@ describe("SessionService", () => {
     ["nothing", {}, {}],
     [
       "what is set without a mask",
-      { title: "t", metadata: {}, labels: { a: "" }, expireTime: { seconds: 7n } },
-      { title: "t", metadata: {}, labels: { a: "" }, expireTimeMicros: 7_000_000 },
+      { title: "t", metadata: {}, labels: { a: "" }, owner: "o", expireTime: { seconds: 7n } },
+      { title: "t", metadata: {}, labels: { a: "" }, owner: "o", expireTimeMicros: 7_000_000 },
     ],
     ["what is set with an empty mask", { title: "t", updateMask: { paths: [] } }, { title: "t" }],
     [
       "what the mask names alone",
-      { title: "t", metadata: { a: 1 }, labels: { a: "1" }, expireTime: {}, updateMask: { paths: ["title"] } },
+      {
+        title: "t",
+        metadata: { a: 1 },
+        labels: { a: "1" },
+        owner: "o",
+        expireTime: {},
+        updateMask: { paths: ["title"] },
+      },
       { title: "t" },
     ],
     [
       "what the mask names though it is empty",
-      { updateMask: { paths: ["title", "metadata", "labels", "expire_time"] } },
-      { title: "", metadata: {}, labels: {}, expireTimeMicros: null },
+      { updateMask: { paths: ["title", "metadata", "labels", "expire_time", "owner"] } },
+      { title: "", metadata: {}, labels: {}, owner: "", expireTimeMicros: null },
     ],
   ])("updates %s", async (_what, request, change) => {
     const { asked } = await call(method.updateSession, { sessionId: "s", ...request }, { updateSession: SESSION });
-    const whole = { title: undefined, metadata: undefined, labels: undefined, expireTimeMicros: undefined, ...change };
+    const absent = { title: undefined, metadata: undefined, labels: undefined, owner: undefined };
+    const whole = { ...absent, expireTimeMicros: undefined, ...change };
     expect(asked).toStrictEqual([["updateSession", "s", whole, { expectedRevision: undefined, ...CALL }]]);
   });
 
@@ -142,7 +155,7 @@ describe("SessionService", () => {
     expect(asked[0]?.[3]).toStrictEqual({ expectedRevision: 0, ...CALL });
     await expect(call(method.updateSession, { updateMask: { paths: ["title", "revision"] } })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: 'update_mask names "revision"; it may name title, metadata, labels, expire_time',
+      message: 'update_mask names "revision"; it may name title, metadata, labels, expire_time, owner',
     });
   });
 

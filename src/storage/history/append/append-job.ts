@@ -1,9 +1,11 @@
+import { permits, permitsRemembered } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
-import { invalidArgument } from "../../../domain/errors.js";
+import { invalidArgument, notFound } from "../../../domain/errors.js";
 import { checkIdsDiffer } from "../../../domain/validate-message.js";
 import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
+import type { SessionRecord } from "../session-record.js";
 
 /** A message with its id. */
 export interface MessageWithId {
@@ -102,12 +104,28 @@ export class PendingJobs {
 
   /** Removes the jobs whose calls have ended. Returns whether any are left. */
   dropEnded(): boolean {
-    this.#jobs = this.#jobs.filter(({ call, index }) => {
+    return this.#dropUnless(({ call }) => checkCall(call));
+  }
+
+  /** Whether a record that was read some time ago shows that all callers may see the session. */
+  areAllPermittedBy(record: SessionRecord): boolean {
+    return this.#jobs.every(({ call }) => permitsRemembered(call, record));
+  }
+
+  /** Removes the jobs whose callers may not see the session. Returns whether any are left. */
+  dropForeign(record: SessionRecord): boolean {
+    return this.#dropUnless(({ call }) => {
+      if (!permits(call, record)) throw notFound("Session", record.sessionId);
+    });
+  }
+
+  #dropUnless(check: (job: Job) => void): boolean {
+    this.#jobs = this.#jobs.filter((job) => {
       try {
-        checkCall(call);
+        check(job);
         return true;
       } catch (error) {
-        this.#outcomes[index] = { ok: false, error };
+        this.#outcomes[job.index] = { ok: false, error };
         return false;
       }
     });

@@ -114,12 +114,14 @@ export class AppendTurn {
   /** `reason` says why an earlier step was not the last one; null at the first step. */
   async #step(before: TurnState, reason: string | null): Promise<TurnState> {
     const { context, writer, editorWait, inserter } = this.#parts;
-    const state = before.head ? before : await this.#reload(before);
+    const isUsable = before.head && (before.isFresh || this.#jobs.areAllPermittedBy(before.head.record));
+    const state = isUsable ? before : await this.#reload(before);
     const { head } = state;
     if (!head) {
       this.#failAll(notFound("Session", this.#sessionId));
       return state;
     }
+    if (state.isFresh && !this.#jobs.dropForeign(head.record)) return state;
     if (reason !== null) this.#retries.count([head], reason);
     const { call } = this.#jobs;
     const isOurs = writer.sealedHere(head) || (head.state === "unfinished" && head.record.log === state.cutLog);

@@ -1,5 +1,5 @@
+import { permitsRemembered } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
-import { notFound } from "../../../domain/errors.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
 import { OPEN_END } from "../segments.js";
@@ -36,10 +36,11 @@ export class DraftFinder {
   }
 
   /** A draft that this process has worked on recently; null when it has to be loaded. */
-  cached(sessionId: string, messageId: string): FoundDraft | null {
+  cached(sessionId: string, messageId: string, call?: Call): FoundDraft | null {
     const key = keyOf(sessionId, messageId);
     const found = this.#kept.get(key);
     if (!found || this.#context.isOld(found.atMs) || this.#context.isExpired(found.record)) return null;
+    if (!permitsRemembered(call, found.record)) return null;
     this.#kept.delete(key);
     this.#kept.set(key, found);
     return found;
@@ -51,8 +52,7 @@ export class DraftFinder {
    */
   async load(sessionId: string, messageId: string, call?: Call): Promise<FoundDraft | null> {
     const atMs = this.#context.knownMs();
-    const record = await this.#context.store.readRecord(sessionId, call);
-    if (!record || this.#context.isExpired(record)) throw notFound("Session", sessionId);
+    const record = await this.#context.needRecord(sessionId, call);
     const ref = record.drafts.findLast((draft) => draft.messageId === messageId);
     if (!ref) return null;
     return this.read(record, ref, atMs, call);

@@ -58,7 +58,7 @@ export class Drafts {
     call?: Call,
   ): Promise<number> {
     const step: DraftStep = { kind: "extended", deltas: deltas.map(copyOf) };
-    const cached = this.finder.cached(sessionId, messageId);
+    const cached = this.finder.cached(sessionId, messageId, call);
     if (cached && cached.state.version === version && cached.state.end === null) {
       this.#checkExtension(cached, deltas);
       if (await this.#writer.write(cached, step, call)) return version + 1;

@@ -1,4 +1,5 @@
-import { type Call, checkCall } from "../../../domain/call.js";
+import { ownerOfNew, permits } from "../../../domain/access.js";
+import { type Call, checkCall, withoutAccess } from "../../../domain/call.js";
 import { untilCallEnd } from "../../../domain/call-end.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
@@ -42,13 +43,18 @@ export class Brancher {
   /** Implements {@link StorageProvider.createSession}. */
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
     const { sessionId, parentId = "", title = "", metadata, labels, expireTimeMicros } = session;
-    const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels), expireTimeMicros };
+    const owner = ownerOfNew(call, session.owner);
+    const fields = {
+      ...{ sessionId, parentId, title, metadata, labels: inOrder(labels), owner },
+      expireTimeMicros,
+    };
     // Only the fields that the caller set are compared, with the current session (docs/api.md, Same content).
     const isRetry = ({ record }: Head) =>
       (parentId === "" || record.parentId === parentId) &&
       (title === "" || record.title === title) &&
       (sameStruct(metadata, {}) || sameStruct(record.metadata, metadata)) &&
       (sameStruct(labels, {}) || sameStruct(record.labels, labels)) &&
+      (owner === undefined || record.owner === owner) &&
       (expireTimeMicros === undefined || record.expireTimeMicros === expireTimeMicros);
     if (parentId === "") return this.#born(fields, isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
@@ -78,6 +84,7 @@ export class Brancher {
         title: title || source.record.title,
         metadata: source.record.metadata,
         labels: source.record.labels,
+        owner: call?.access && "owner" in call.access ? call.access.owner : source.record.owner,
         forkPointId: inherited.lastId ?? "",
         inheritedCount: totalLength(inherited.segments),
         segments: inherited.segments,
@@ -109,7 +116,7 @@ export class Brancher {
 
   async #branch({ sourceId, sessionId, isRetry, call, plan, saw }: Branch): Promise<Head> {
     // Rule: raise-before-child. The step that reads the source raises it.
-    const source = await this.#counts.loadRaised(sourceId);
+    const source = await this.#counts.loadRaised(sourceId, call);
     if (!source) return this.#orExisting(sessionId, isRetry, null, notFound("Session", sourceId), call);
     saw(source);
     const { uid } = source.record;
@@ -133,7 +140,7 @@ export class Brancher {
       return this.#newHead(full, atMs);
     }
     await this.#counts.lower(uid);
-    return answerExisting(await this.#existing(sessionId, call), (head) => isRetry(head, source.record));
+    return answerExisting(await this.#existing(sessionId, call), (head) => isRetry(head, source.record), call);
   }
 
   /** Answers a retry with the session that the first call made; otherwise throws the error. */
@@ -145,7 +152,7 @@ export class Brancher {
     call?: Call,
   ): Promise<Head> {
     const existing = await this.#context.load(sessionId, call);
-    if (existing) return answerExisting(existing, (head) => isRetry(head, source));
+    if (existing) return answerExisting(existing, (head) => isRetry(head, source), call);
     throw error;
   }
 
@@ -159,18 +166,18 @@ export class Brancher {
       // Each attempt has a uid of its own, because a store may have blocked the uid of one that was refused.
       const record = newRecord(this.#context, fields);
       if ((await this.#context.store.createRecord(record, call)) === "created") return this.#newHead(record, atMs);
-      return answerExisting(await this.#existing(record.sessionId, call), isRetry);
+      return answerExisting(await this.#existing(record.sessionId, call), isRetry, call);
     });
   }
 
   /**
-   * The session that has an id. An expired one is deleted, so that its id is free. In that case, and when the session
-   * was deleted meanwhile, this throws `Again`.
+   * The session that has an id, whether or not the caller may see it. An expired one is deleted, so that its id is
+   * free. In that case, and when the session was deleted meanwhile, this throws `Again`.
    */
   async #existing(sessionId: string, call?: Call): Promise<Head> {
-    const existing = await this.#context.load(sessionId, call);
+    const existing = await this.#context.load(sessionId, withoutAccess(call));
     if (existing) return existing;
-    await this.#editor.deleteExpired(sessionId, call);
+    await this.#editor.deleteExpired(sessionId, withoutAccess(call));
     throw new Again();
   }
 
@@ -180,8 +187,8 @@ export class Brancher {
   }
 }
 
-function answerExisting(existing: Head, isRetry: (existing: Head) => boolean): Head {
-  if (isRetry(existing)) return existing;
+function answerExisting(existing: Head, isRetry: (existing: Head) => boolean, call: Call | undefined): Head {
+  if (permits(call, existing.record) && isRetry(existing)) return existing;
   const id = JSON.stringify(existing.record.sessionId);
   throw new DomainError("already_exists", `Session ${id} exists and was not made by this call`);
 }

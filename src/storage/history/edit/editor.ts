@@ -1,3 +1,4 @@
+import { checkOwnerChange } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument, notAsExpected, notFound } from "../../../domain/errors.js";
 import { sameStruct } from "../../../domain/json.js";
@@ -137,36 +138,56 @@ export class Editor {
 
   /**
    * Implements {@link StorageProvider.updateSession}. No message changes, so nothing is sealed unless the time of
-   * expiry changes.
+   * expiry or the owner changes.
    */
   update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.#context.need(sessionId, call);
       saw(head);
       const { record } = head;
+      checkOwnerChange(call, change.owner);
       checkRevision(record, expectedRevision);
       const title = change.title ?? record.title;
       const metadata = change.metadata ?? record.metadata;
       const labels = inOrder(change.labels ?? record.labels);
-      const { expireTimeMicros = record.expireTimeMicros } = change;
+      const { expireTimeMicros = record.expireTimeMicros, owner = record.owner ?? "" } = change;
       const isSameExpiry = (expireTimeMicros ?? undefined) === record.expireTimeMicros;
+      const isSameOwner = owner === (record.owner ?? "");
       const isSame =
         title === record.title && sameStruct(metadata, record.metadata) && sameStruct(labels, record.labels);
-      if (isSame && isSameExpiry) return head;
+      if (isSame && isSameExpiry && isSameOwner) return head;
+      // Processes that have cached a draft go on extending it, so it is ended first.
+      if (!isSameOwner) await this.#endOpen(record, openDrafts(record), call);
       const fields = {
         ...{ title, metadata, labels, expireTimeMicros: expireTimeMicros ?? undefined },
+        ...(!isSameOwner && { owner: owner || undefined, ticketGeneration: (record.ticketGeneration ?? 0) + 1 }),
         updateTimeMicros: Math.max(record.updateTimeMicros, this.#context.options.nowMicros()),
         sessionRevision: record.sessionRevision + 1,
       };
-      const updated = isSameExpiry
-        ? await this.#replace(head, fields, call)
-        : await this.#reopenWith(sessionId, head, fields, call);
+      // Processes that have cached the head go on appending to its log.
+      const updated =
+        isSameExpiry && isSameOwner
+          ? await this.#replace(head, fields, call)
+          : await this.#reopenWith(sessionId, head, fields, call);
       if (!updated) throw new Again();
       // A process that has cached a draft looks only at the draft's log, and would go on extending it.
       if (this.#context.isExpired(updated.record)) {
         await this.#endDrafts(updated.record, openDrafts(updated.record), call);
       }
       return updated;
+    });
+  }
+
+  /**
+   * Implements {@link StorageProvider.revokeTickets}. Nothing is sealed, because calls with a ticket never rely on a
+   * cached head.
+   */
+  revokeTickets(sessionId: string, call?: Call): Promise<void> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.#context.need(sessionId, call);
+      saw(head);
+      const ticketGeneration = (head.record.ticketGeneration ?? 0) + 1;
+      if (!(await this.#replace(head, { ticketGeneration }, call))) throw new Again();
     });
   }
 

@@ -1,3 +1,5 @@
+import { permits } from "../../../domain/access.js";
+import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { NextRecord } from "../log-store.js";
@@ -15,14 +17,14 @@ export class ForkCounts {
 
   /**
    * Raises a source in the step that reads its record. From then on, everything it names is protected, however long
-   * reading the head takes.
+   * reading the head takes. Null when there is no source that the caller may see.
    */
-  async loadRaised(sessionId: string): Promise<Head | null> {
+  async loadRaised(sessionId: string, call: Call | undefined): Promise<Head | null> {
     const { store } = this.#context;
     const atMs = this.#context.knownMs();
     const record = await store.raiseForks(sessionId);
     if (!record) return null;
-    if (this.#context.isExpired(record)) {
+    if (this.#context.isExpired(record) || !permits(call, record)) {
       await this.lower(record.uid);
       return null;
     }

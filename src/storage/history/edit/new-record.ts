@@ -2,6 +2,7 @@ import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { AncestrySegment, NextRecord } from "../log-store.js";
+import { ownerOf } from "../record-facts.js";
 import { Again } from "../retries.js";
 import type { Inserter } from "../write/inserter.js";
 
@@ -47,9 +48,11 @@ export async function ancestryUnder(
   parent: Head,
   call?: Call,
 ): Promise<readonly AncestrySegment[]> {
-  const { sessionId, ancestry } = parent.record;
-  const visible = visibleSegments(parent);
-  const all = [...ancestry, ...visible.map((segment): AncestrySegment => ({ ...segment, sessionId }))];
+  const { sessionId, uid, ancestry } = parent.record;
+  const visible = visibleSegments(parent).map((segment): AncestrySegment => {
+    return ownerOf(segment.log) === uid ? { ...segment, sessionId } : { ...segment, sessionId, uid };
+  });
+  const all = [...ancestry, ...visible];
   const bytes = bytesOf(all);
   const { maxAncestryBytes } = context.options;
   // Rule: ancestry-bounded. A record stays small enough to be replaced at once, however long the chain of parents.

@@ -1,6 +1,7 @@
+import { permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
-import { DomainError } from "../../../domain/errors.js";
+import { DomainError, notFound } from "../../../domain/errors.js";
 import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
@@ -59,6 +60,7 @@ export class Eraser {
     const { context, replacer, onMarked } = this.#parts;
     const { store } = context;
     const record = await store.readRecord(sessionId, options);
+    if (record && !permits(options, record)) throw notFound("Session", sessionId);
     if (record) await this.#settleDrafts(record, messageId, options);
     let target: ErasureTarget;
     try {

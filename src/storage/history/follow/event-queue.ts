@@ -32,9 +32,7 @@ export class EventQueue {
   push(event: FollowEvent, takesBack: boolean): void {
     // Rule: dropped-when-taken-back.
     if (takesBack && this.#events.length > 0) {
-      this.#events = [];
-      this.#isStale = true;
-      this.detach();
+      this.drop();
     } else if (this.#events.length >= this.#limit) {
       const text = `More than ${this.#limit} events wait: the reader does not keep up`;
       this.fail(new DomainError("resource_exhausted", text));
@@ -42,6 +40,14 @@ export class EventQueue {
     } else {
       this.#events.push(event);
     }
+    this.wake();
+  }
+
+  /** Drops what waits, so that the follower looks from the last event that it got, if it still may. */
+  drop(): void {
+    this.#events = [];
+    this.#isStale = true;
+    this.detach();
     this.wake();
   }
 

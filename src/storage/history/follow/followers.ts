@@ -1,7 +1,7 @@
 import { type Call, checkCall, endsBy } from "../../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../../domain/call-end.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
-import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { StorageProvider } from "../../storage-provider.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -40,6 +40,7 @@ export class Followers {
       try {
         const head = await untilCallEnd(tail.refresh(), call);
         checkCall(call);
+        checkMayFollow(tail, sessionId, call);
         return this.#follower(tail, startAt(from, head, sessionId), hold, call);
       } catch (error) {
         hold.release();
@@ -120,6 +121,8 @@ export class Followers {
       for (;;) {
         const { takenBack, drafts } = tail;
         const reached = tail.reached();
+        // The owner may have changed, or tickets may have been revoked.
+        checkMayFollow(tail, reached.head.record.sessionId, call);
         const queue = reached.at.position - at.position <= maxFollowerBacklog / 2 ? attach() : null;
         for await (const event of this.#catchUp(reached, at, known, drafts, queue !== null, call)) {
           // Rule: dropped-when-taken-back.
@@ -239,6 +242,10 @@ function startAt(from: number | FollowPosition | undefined, head: Head, sessionI
     throw invalidArgument(`resume_token belongs to another session than ${JSON.stringify(sessionId)}`);
   }
   return from;
+}
+
+function checkMayFollow(tail: SessionTail, sessionId: string, call: Call | undefined): void {
+  if (!tail.permits(call)) throw notFound("Session", sessionId);
 }
 
 function stopping(): DomainError {

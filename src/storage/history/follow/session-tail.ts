@@ -1,8 +1,11 @@
+import { permits } from "../../../domain/access.js";
+import type { Call } from "../../../domain/call.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import { isErased } from "../../../domain/erasure.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
+import type { SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
 import { Again, Retries } from "../retries.js";
 import { type DraftEvent, DraftTail } from "./draft-tail.js";
@@ -115,6 +118,11 @@ export class SessionTail {
     return this.#error?.code === "not_found";
   }
 
+  /** Whether the caller of a follower may still see the session, by the record that was last read. */
+  permits(call: Call | undefined): boolean {
+    return this.#looked === null || permits(call, this.#looked.record);
+  }
+
   /** The drafts in the state that followers know. */
   get drafts(): TailDrafts {
     return this.#drafts.known;
@@ -201,6 +209,7 @@ export class SessionTail {
   async #look(): Promise<void> {
     const { options } = this.#context;
     const head = await this.#context.need(this.#sessionId);
+    const before = this.#looked?.record;
     this.#looked = head;
     const { uid: sessionUid, revision } = head.record;
     if (!this.#reached) {
@@ -209,6 +218,7 @@ export class SessionTail {
       return;
     }
     if (this.#reached.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
+    if (before && !hasSameAccess(before, head.record)) this.#dropWaiting();
     // An appended message may have been a draft until now. Followers get the draft's last deltas before the message.
     await this.#drafts.look(head);
     const step = stepOf(head.record, this.#reached.at, head.count, options.maxEdits);
@@ -243,6 +253,12 @@ export class SessionTail {
       await this.#failed(error, []);
       this.#isWoken = true;
     }
+  }
+
+  /** Has each follower look whether it may go on, before it gets another event. */
+  #dropWaiting(): void {
+    this.#takenBack++;
+    for (const queue of this.#queues) queue.drop();
   }
 
   #emitOfDraft(event: DraftEvent, takesBack: boolean): void {
@@ -282,4 +298,9 @@ export class SessionTail {
     await this.#context.options.pause(ms, waking.signal);
     this.#wake = null;
   }
+}
+
+/** Whether everybody who could see the session still can. */
+function hasSameAccess(a: SessionRecord, b: SessionRecord): boolean {
+  return a.owner === b.owner && a.ticketGeneration === b.ticketGeneration;
 }

@@ -3,7 +3,8 @@ import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { MessageQuery } from "../../../domain/page.js";
 import { shownMessage } from "../../../domain/shown-message.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { Entry, Segment, SessionRecord } from "../log-store.js";
+import type { AncestrySegment, Entry, Segment, SessionRecord } from "../log-store.js";
+import { ownerOf } from "../record-facts.js";
 import { ancestryGroups, OPEN_END, segmentLength, totalLength } from "../segments.js";
 import { countBefore } from "./lookup.js";
 
@@ -26,7 +27,7 @@ export async function piecesOf(
   query: MessageQuery,
   call?: Call,
 ): Promise<Piece[]> {
-  const groups = query.includeAncestors ? ancestorPieces(record) : [];
+  const groups = query.includeAncestors ? await ancestorPieces(context, record, call) : [];
   groups.push(ownPieces(record, head));
   const { sinceMicros, untilMicros } = query;
   if (sinceMicros === undefined && untilMicros === undefined) return groups.flat();
@@ -73,10 +74,27 @@ export function toMessage(entry: Entry, sessionId: string, position: number | un
   return shownMessage({ id, sessionId, role, timestampMicros, position, originSessionId }, body);
 }
 
-function ancestorPieces(record: SessionRecord): Piece[][] {
-  return ancestryGroups(record.ancestry).map((group, ancestor) =>
-    group.map((segment) => ({ ...segment, position: null, ancestor, isOpen: false })),
+async function ancestorPieces(context: HistoryContext, record: SessionRecord, call?: Call): Promise<Piece[][]> {
+  const groups = ancestryGroups(record.ancestry);
+  const first = call?.access === undefined ? 0 : await firstVisible(context, groups, call);
+  return groups
+    .map((group, ancestor) => group.map((segment) => ({ ...segment, position: null, ancestor, isOpen: false })))
+    .slice(first);
+}
+
+/** From which ancestor on the caller may see all of them. An id may belong to another session by now. */
+async function firstVisible(
+  context: HistoryContext,
+  groups: readonly (readonly AncestrySegment[])[],
+  call: Call,
+): Promise<number> {
+  const areVisible = await Promise.all(
+    groups.map(async ([segment]) => {
+      const { sessionId, uid, log } = segment as AncestrySegment;
+      return (await context.visibleRecord(sessionId, call))?.uid === (uid ?? ownerOf(log));
+    }),
   );
+  return areVisible.lastIndexOf(false) + 1;
 }
 
 function ownPieces(record: SessionRecord, head: Head | null): Piece[] {

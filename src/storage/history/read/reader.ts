@@ -1,7 +1,7 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import type { Draft } from "../../../domain/draft.js";
-import { DomainError, notFound } from "../../../domain/errors.js";
+import { DomainError } from "../../../domain/errors.js";
 import {
   checkCursor,
   fullQuery,
@@ -43,7 +43,7 @@ export class Reader {
   /** Implements {@link StorageProvider.getMessage}. */
   get(sessionId: string, messageId: string, call?: Call): Promise<ChatMessage | null> {
     return this.#reading(sessionId, call, async (saw) => {
-      const record = await this.#record(sessionId, call);
+      const record = await this.#context.needRecord(sessionId, call);
       saw(record);
       const visible = openSegments(record);
       const located = (await locate(this.#context, visible, [messageId], call)).get(messageId);
@@ -66,7 +66,7 @@ export class Reader {
         isFromEnd && !hasTimes && offset === 0
           ? await this.#context.needNewest(sessionId, limit, options)
           : { head: hasTimes || isFromEnd ? await this.#context.need(sessionId, options) : null, newest: undefined };
-      const record = head?.record ?? (await this.#record(sessionId, options));
+      const record = head?.record ?? (await this.#context.needRecord(sessionId, options));
       saw(record);
       if (cursor) checkCursor(cursor, record, query);
       const pieces = await piecesOf(this.#context, record, head, query, options);
@@ -186,12 +186,6 @@ export class Reader {
   #tookLong(begunMicros: number): boolean {
     if (this.#context.store.knownTimeMs) return false;
     return this.#context.storeMicros() - begunMicros > this.#context.options.staleMs * 1000;
-  }
-
-  async #record(sessionId: string, call?: Call): Promise<SessionRecord> {
-    const record = await this.#context.store.readRecord(sessionId, call);
-    if (!record || this.#context.isExpired(record)) throw notFound("Session", sessionId);
-    return record;
   }
 
   #page(record: SessionRecord, query: MessageQuery, { items, hasMore }: Window): MessagePage {

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
+import { ownersSeen } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
-import { DomainError, notFound } from "../../../domain/errors.js";
+import { DomainError } from "../../../domain/errors.js";
 import { labelTexts } from "../../../domain/labels.js";
 import type { SearchHit, SearchPage, SearchTerm } from "../../../domain/search.js";
 import { searchedText, snippetOf } from "../../../domain/search-text.js";
@@ -31,9 +32,12 @@ export class Searcher {
   }
 
   /** Implements {@link StorageProvider.searchMessages}. */
-  async search({ terms, labels = [], sessionId, limit, cursor, ...call }: SearchOptions): Promise<SearchPage> {
+  async search({ terms, labels, owner, sessionId, limit, cursor, ...call }: SearchOptions): Promise<SearchPage> {
     const search = this.#storeSearch();
-    const sessions = new SearchedSessions(this.#context, labels, call);
+    // Whoever may see the session that a search names may search it, also with a ticket.
+    const seen = sessionId === undefined ? ownersSeen(call, owner) : { owner };
+    if (seen === null) return { hits: [] };
+    const sessions = new SearchedSessions(this.#context, { labels, ...seen }, call);
     const only = sessionId === undefined ? undefined : await sessions.need(sessionId);
     const owners = only && ownersOf(only);
     const hits: SearchHit[] = [];
@@ -85,21 +89,21 @@ class SearchedSessions {
   readonly #context: HistoryContext;
   readonly #windows: WindowReader;
   readonly #labels: readonly string[];
+  readonly #owner: string | undefined;
   readonly #call: Call;
   readonly #records = new Map<string, SessionRecord | null>();
 
-  constructor(context: HistoryContext, labels: readonly string[], call: Call) {
+  constructor(context: HistoryContext, { labels = [], owner }: Pick<SearchOptions, "labels" | "owner">, call: Call) {
     this.#context = context;
     this.#windows = new WindowReader(context);
     this.#labels = labels;
+    this.#owner = owner;
     this.#call = call;
   }
 
   /** The record of a session, whatever its labels. */
   async need(sessionId: string): Promise<SessionRecord> {
-    const record = await this.#context.store.readRecord(sessionId, this.#call);
-    if (record === null || this.#context.isExpired(record)) throw notFound("Session", sessionId);
-    return record;
+    return await this.#context.needRecord(sessionId, this.#call);
   }
 
   /**
@@ -123,7 +127,7 @@ class SearchedSessions {
   async #recordOf(sessionId: string): Promise<SessionRecord | null> {
     let record = this.#records.get(sessionId);
     if (record === undefined) {
-      const read = await this.#context.store.readRecord(sessionId, this.#call);
+      const read = await this.#context.visibleRecord(sessionId, this.#call);
       record = read !== null && this.#mayBeFound(read) ? read : null;
       this.#records.set(sessionId, record);
     }
@@ -132,7 +136,8 @@ class SearchedSessions {
 
   #mayBeFound(record: SessionRecord): boolean {
     const labels = labelTexts(record.labels);
-    return this.#labels.every((label) => labels.includes(label)) && !this.#context.isExpired(record);
+    const isOwners = this.#owner === undefined || this.#owner === (record.owner ?? "");
+    return isOwners && this.#labels.every((label) => labels.includes(label));
   }
 }
 

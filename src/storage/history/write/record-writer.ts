@@ -97,6 +97,7 @@ export class RecordWriter {
       title: "",
       metadata: undefined,
       labels: undefined,
+      owner: undefined,
       expireTimeMicros: undefined,
       drafts: [],
       deleted: true,

@@ -91,7 +91,7 @@ function ended(failure?: ApiError): EndedCall {
   const request = create(AppendMessageRequestSchema, { sessionId: "trip", message }) as Message;
   const desc = MessageService.method.appendMessage;
   return {
-    method: { desc, scope: "write", grpcOnly: false },
+    method: { desc, scope: "write", ticket: "none", grpcOnly: false },
     request,
     call: {
       front: "grpc",

@@ -229,7 +229,11 @@ describe("a stream", () => {
       ({ signal } = context);
       return new Promise(() => {});
     };
-    const beginning = pipeline.stream({ desc, scope: "read", grpcOnly: false, stream }, REQUEST, frontCall());
+    const beginning = pipeline.stream(
+      { desc, scope: "read", ticket: "none", grpcOnly: false, stream },
+      REQUEST,
+      frontCall(),
+    );
     await expect(beginning).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     expect(signal?.aborted).toBe(true);
   });
@@ -347,12 +351,12 @@ function frontCall(changes: Partial<FrontCall> = {}): FrontCall {
 
 function unaryMethod(unary: (context: ApiContext) => Promise<Message>): ApiMethod {
   const desc = MessageService.method.countMessages;
-  return { desc, scope: "read", grpcOnly: false, unary: (_request, context) => unary(context) };
+  return { desc, scope: "read", ticket: "none", grpcOnly: false, unary: (_request, context) => unary(context) };
 }
 
 function streamMethod(stream: (context: ApiContext) => AsyncIterable<Message>): ApiMethod {
   const desc = MessageService.method.watchMessages;
-  return { desc, scope: "read", grpcOnly: false, stream: async (_request, context) => stream(context) };
+  return { desc, scope: "read", ticket: "none", grpcOnly: false, stream: async (_request, context) => stream(context) };
 }
 
 /** A stream that sends no events and never ends. */

@@ -16,7 +16,12 @@ import { createRestHandler, type RestOptions } from "../../../../src/server/rest
 /** The table of methods without implementations: the fake pipeline answers. */
 export const METHODS: readonly ApiMethod[] = [SessionService, MessageService, TodoService, TodoTrackerService].flatMap(
   (service) =>
-    service.methods.map((desc) => ({ desc, scope: "write" as const, grpcOnly: service === TodoTrackerService })),
+    service.methods.map((desc) => ({
+      desc,
+      scope: "write" as const,
+      ticket: "none" as const,
+      grpcOnly: service === TodoTrackerService,
+    })),
 );
 
 export interface SeenCall {
