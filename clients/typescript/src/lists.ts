@@ -14,7 +14,14 @@ export type Session = WithNumbers<StoredSession>;
 /** A message that a search has found. */
 export type SearchHit = WithNumbers<SearchHitMessage>;
 
-export interface ListSessionsOptions extends PageOptions {
+interface OwnerOptions {
+  /** Only sessions of this owner. */
+  readonly owner?: string;
+  /** Only sessions without an owner. Must not be combined with `owner`. */
+  readonly noOwner?: boolean;
+}
+
+export interface ListSessionsOptions extends PageOptions, OwnerOptions {
   /** Only sessions with this parent. */
   readonly parentId?: string;
   /** Only sessions with all of these labels, each written `key=value`; at most 32. */
@@ -26,14 +33,14 @@ export interface ListSessionsOptions extends PageOptions {
 /** All sessions, the most recently updated first. */
 export async function* listSessions(
   sessions: ServiceClient<typeof SessionService>,
-  { label = [], parentId = "", view = 0, ...paging }: ListSessionsOptions = {},
+  { label = [], parentId = "", view = 0, owner = "", noOwner = false, ...paging }: ListSessionsOptions = {},
 ): AsyncGenerator<Session, void, undefined> {
-  const filter = { label: [...label], parentId, view };
+  const filter = { label: [...label], parentId, view, owner, noOwner };
   const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page }, call));
   for await (const page of all) yield* page.sessions;
 }
 
-export interface SearchOptions extends PageOptions {
+export interface SearchOptions extends PageOptions, OwnerOptions {
   /** Only messages of sessions with all of these labels, each written `key=value`; at most 32. */
   readonly label?: readonly string[];
   /** Only messages of this session. */
@@ -44,9 +51,9 @@ export interface SearchOptions extends PageOptions {
 export async function* search(
   messages: ServiceClient<typeof MessageService>,
   q: string,
-  { label = [], sessionId = "", ...paging }: SearchOptions = {},
+  { label = [], sessionId = "", owner = "", noOwner = false, ...paging }: SearchOptions = {},
 ): AsyncGenerator<SearchHit, void, undefined> {
-  const filter = { q, label: [...label], sessionId };
+  const filter = { q, label: [...label], sessionId, owner, noOwner };
   const all = pages(paging, (page, call) => messages.searchMessages({ ...filter, ...page }, call));
   for await (const page of all) yield* page.hits;
 }
