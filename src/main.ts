@@ -184,12 +184,13 @@ function addKeyCommands(keys: Command): void {
     .requiredOption("--keys-file <file>", "file to add it to")
     .option("--namespace <name>", "namespace that the key opens", "default")
     .option("--scope <scope>", "read, write or admin", parseScope, "write")
-    .action(async (name: string, { keysFile, namespace, scope }) =>
-      (await commands.keys()).addKey(keysFile, { name, namespace, scope }),
+    .option("--owner <name>", "owner whose sessions alone the key opens; not with the scope admin", parseText)
+    .action(async (name: string, { keysFile, namespace, scope, owner }) =>
+      (await commands.keys()).addKey(keysFile, { name, namespace, scope, owner }),
     );
   keys
     .command("list")
-    .description("print the name, scope and namespace of each key, in the order of the file")
+    .description("print the name, scope, namespace and owner of each key, in the order of the file")
     .requiredOption("--keys-file <file>", "file to read")
     .option("--json", "print JSON, one object a line", false)
     .action(async ({ keysFile, json }) => (await commands.keys()).listKeys(keysFile, { json }));
