@@ -41,6 +41,11 @@ export function authFlags(): Option[] {
   ];
 }
 
+/** The flag of programs that callers bound to an owner use. */
+export function hideTodosFlag(): Option {
+  return flag("--hide-todos-from-owners", "refuse the todo list to callers that are bound to an owner").default(false);
+}
+
 export function tlsCertFlag(): Option {
   return flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText);
 }
