@@ -3,6 +3,7 @@ import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
+import { hideTodosFlag } from "./config/auth-flags.js";
 import {
   addHealthOptions,
   addRetentionOption,
@@ -123,6 +124,8 @@ addNamespaceOption(addStorageOption(program.command("mcp")))
     "serve the Model Context Protocol on standard input and output, for agents; only reads unless --allow-writes is given",
   )
   .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
+  .option("--owner <name>", "owner whose sessions alone are read and changed; new ones get this owner", parseText)
+  .addOption(hideTodosFlag())
   .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 
 addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
