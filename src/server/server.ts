@@ -75,7 +75,7 @@ export class RunningServer {
   /** Listens on all ports. Rejects with a one-line message when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
     const { config, usePool, pingStorage, metrics, logger, tracing } = options;
-    const { serverLimits, limits, shutdownMs } = config;
+    const { serverLimits, limits, quotas, shutdownMs } = config;
     const readiness = new Readiness(pingStorage, logger);
     const authenticator = await makeAuthenticator(config, logger);
     const listeners: HttpListener[] = [];
@@ -87,6 +87,7 @@ export class RunningServer {
         usePool,
         limits,
         serverLimits,
+        quotas,
         metrics,
         logger,
         tracing,

@@ -32,6 +32,7 @@ export const TEST_CONFIG: ServeConfig = {
   search: false,
   limits: DEFAULT_LIMITS,
   serverLimits: DEFAULT_SERVER_LIMITS,
+  quotas: {},
   retentionMs: Number.POSITIVE_INFINITY,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,
