@@ -28,8 +28,15 @@ const commands = {
   serve: () => import("./commands/serve.js"),
   sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
+  ticketSecret: () => import("./commands/ticket-secret.js"),
   todo: () => import("./commands/todo.js"),
 };
+
+const TICKET_SECRET_HELP = `
+To change the secret without ending tickets:
+  1. keys ticket-secret --file F             the new secret signs, and the old one still verifies
+  2. wait until the tickets of before have ended, at most 30 days
+  3. keys ticket-secret --file F --drop-old`;
 
 const IMPORT_HELP = `
 The file is recognised by its content:
@@ -206,6 +213,18 @@ function addKeyCommands(keys: Command): void {
     .command("hash")
     .description("print the hash of a key of your own, read from standard input")
     .action(async () => (await commands.keys()).hashKey());
+  keys
+    .command("ticket-secret")
+    .description(
+      "make a secret that signs tickets, for --ticket-secret-file of serve, and print it or add it to a file",
+    )
+    .option("--file <file>", "file to make, or to put the new secret into, in front of the one that it has")
+    .option("--drop-old", "remove the older secret of the file instead, and end the tickets that it signed", false)
+    .addHelpText("after", TICKET_SECRET_HELP)
+    .action(async ({ file, dropOld }) => {
+      const { addTicketSecret, dropOldTicketSecret } = await commands.ticketSecret();
+      await (dropOld ? dropOldTicketSecret(file) : addTicketSecret(file));
+    });
 }
 
 /** Ends a process that has written its output but is kept alive by a connection to a store that does not answer. */

@@ -30,6 +30,9 @@ export function authFlags(): Option[] {
     tlsCertFlag(),
     flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
     flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
+    flag("--ticket-secret-file <file>", "secret that signs tickets (see session-pool keys ticket-secret)").argParser(
+      parseText,
+    ),
     flag("--jwks <file or url>", "key set that tokens (JWT) are verified with").argParser(parseText),
     flag("--jwt-issuer <text>", "issuer that tokens must have").argParser(parseText),
     flag("--jwt-audience <text>", "audience that tokens must have").argParser(parseText),

@@ -67,6 +67,8 @@ export interface ServeConfig {
   readonly tls?: TlsConfig | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
+  /** The file with the secret that signs tickets; without it there are none. */
+  readonly ticketSecretFile?: string | undefined;
   readonly limits: Limits;
   readonly serverLimits: ServerLimits;
   /** 0 turns sweeping off. */
@@ -168,6 +170,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     hidesTodos: flags.hideTodosFromOwners as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
+    ticketSecretFile: flags.ticketSecretFile as string | undefined,
     jwt: readJwt(flags),
     limits: readContentLimits(flags),
     serverLimits: readServerLimits(flags),

@@ -308,7 +308,9 @@ describe("a hash", () => {
 });
 
 describe("the Authorization header", () => {
-  const authenticator = new BearerAuthenticator([]);
+  const authenticator = new BearerAuthenticator({
+    keys: [{ check: () => Promise.resolve(undefined), reload: () => {}, close: () => {} }],
+  });
 
   it.each([undefined, "", "Basic YTpi", "Bearer", "Bearer a b"])("%j holds no key", async (header) => {
     await expect(authenticator.authenticate(factsWith(header))).rejects.toMatchObject({ code: Code.Unauthenticated });
