@@ -3,6 +3,7 @@ import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
+import { hideTodosFlag } from "./config/auth-flags.js";
 import {
   addHealthOptions,
   addRetentionOption,
@@ -130,6 +131,8 @@ addNamespaceOption(addStorageOption(program.command("mcp")))
     "serve the Model Context Protocol on standard input and output, for agents; only reads unless --allow-writes is given",
   )
   .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
+  .option("--owner <name>", "owner whose sessions alone are read and changed; new ones get this owner", parseText)
+  .addOption(hideTodosFlag())
   .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 
 addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
@@ -191,12 +194,13 @@ function addKeyCommands(keys: Command): void {
     .requiredOption("--keys-file <file>", "file to add it to")
     .option("--namespace <name>", "namespace that the key opens", "default")
     .option("--scope <scope>", "read, write or admin", parseScope, "write")
-    .action(async (name: string, { keysFile, namespace, scope }) =>
-      (await commands.keys()).addKey(keysFile, { name, namespace, scope }),
+    .option("--owner <name>", "owner whose sessions alone the key opens; not with the scope admin", parseText)
+    .action(async (name: string, { keysFile, namespace, scope, owner }) =>
+      (await commands.keys()).addKey(keysFile, { name, namespace, scope, owner }),
     );
   keys
     .command("list")
-    .description("print the name, scope and namespace of each key, in the order of the file")
+    .description("print the name, scope, namespace and owner of each key, in the order of the file")
     .requiredOption("--keys-file <file>", "file to read")
     .option("--json", "print JSON, one object a line", false)
     .action(async ({ keysFile, json }) => (await commands.keys()).listKeys(keysFile, { json }));

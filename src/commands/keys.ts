@@ -13,12 +13,14 @@ export interface NewKey {
   readonly name: string;
   readonly namespace: string;
   readonly scope: Scope;
+  /** The owner whose sessions alone the key opens; absent for the whole namespace. */
+  readonly owner?: string | undefined;
 }
 
 /** Makes a key, adds its hash to the file, and prints the key, which is not stored anywhere. */
-export async function addKey(path: string, { name, namespace, scope }: NewKey): Promise<void> {
+export async function addKey(path: string, { name, namespace, scope, owner }: NewKey): Promise<void> {
   const key = newKey();
-  const added = { name, hash: hashRandomKey(key), namespace, scope };
+  const added = { name, hash: hashRandomKey(key), namespace, scope, owner };
   // Files that hold such names are still read, because logs and lists show them as escapes.
   if (/\p{Cc}/u.test(name)) throw new Error("The new key: name must have no control characters");
   // A single entry that is not valid makes a server refuse the whole file.
@@ -34,9 +36,9 @@ export async function addKey(path: string, { name, namespace, scope }: NewKey): 
 
 /** Prints what each key may do, but never its hash. */
 export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
-  for (const { name, namespace, scope } of await readEntries(path)) {
-    const line = json ? JSON.stringify({ name, namespace, scope }) : printableInLine(`${name}  ${scope}  ${namespace}`);
-    print(line);
+  for (const { name, namespace, scope, owner } of await readEntries(path)) {
+    const columns = [name, scope, namespace, ...(owner === undefined ? [] : [`owner ${owner}`])];
+    print(json ? JSON.stringify({ name, namespace, scope, owner }) : printableInLine(columns.join("  ")));
   }
 }
 

@@ -31,6 +31,7 @@ export interface CallPipelineOptions {
   /** Keeps the pool of a namespace open for one call or stream. */
   readonly usePool: (namespace: string) => PoolUse;
   readonly limits: ApiContext["limits"];
+  readonly hidesTodos?: ApiContext["hidesTodos"];
   readonly signTicket?: ApiContext["signTicket"];
   readonly serverLimits: ServerLimits;
   readonly metrics: Metrics;
@@ -271,8 +272,8 @@ export class CheckedCallPipeline implements CallPipeline {
   /** Copying `limited` with a spread would take longer than all else here. */
   #context({ principal: { namespace, access } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
     const { deadlineMs, signal } = limited;
-    const { limits, signTicket } = this.#options;
-    return { namespace, rootPool, limits, signTicket, deadlineMs, signal, access };
+    const { limits, hidesTodos, signTicket } = this.#options;
+    return { namespace, rootPool, limits, hidesTodos, signTicket, deadlineMs, signal, access };
   }
 
   #checkRunning(): void {
