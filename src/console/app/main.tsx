@@ -1,4 +1,5 @@
 import { render } from "preact";
+import { ticketText } from "./api/ticket.js";
 import { followSeen } from "./state/seen.js";
 import { filterByTypedLabels } from "./state/session-filter.js";
 import { restartList } from "./state/session-list.js";
@@ -7,8 +8,10 @@ import { App } from "./view/app.js";
 import { listenToKeys } from "./view/keyboard.js";
 
 listenToKeys();
-followSeen();
-restartList();
-filterByTypedLabels();
-searchByTypedWords();
+if (ticketText === undefined) {
+  followSeen();
+  restartList();
+  filterByTypedLabels();
+  searchByTypedWords();
+}
 render(<App />, document.getElementById("app") as HTMLElement);

@@ -1,4 +1,5 @@
 import { call, follow, target } from "./http.js";
+import type { TicketScope } from "./ticket.js";
 import type { Message, Part, Session, Todo, WatchEvent } from "./types.js";
 
 type Signal = AbortSignal | undefined;
@@ -112,6 +113,23 @@ export function forkSession(id: string, body: { upToMessageId?: string; title?: 
 
 export function shareSession(id: string): Promise<Forked> {
   return call(target(["session", id, "share"]), { method: "POST", body: {} });
+}
+
+export function appendMessage(id: string, message: { info: object; parts: readonly object[] }): Promise<unknown> {
+  return call(target(["session", id, "message"]), { method: "POST", body: message });
+}
+
+/** Makes a ticket that opens this session and nothing else. */
+export function createTicket(
+  id: string,
+  body: { scope: TicketScope; expireTime: string },
+): Promise<{ ticket: string; expireTime: string }> {
+  return call(target(["session", id, "ticket"]), { method: "POST", body });
+}
+
+/** Ends all tickets of the session. */
+export function revokeTickets(id: string): Promise<unknown> {
+  return call(target(["session", id, "ticket"], {}, "revoke"), { method: "POST", body: {} });
 }
 
 export type RevertTo = { readonly upToMessageId: string } | { readonly toStart: true };
