@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { ticketText } from "./api/ticket.js";
 import { followSeen } from "./state/seen.js";
-import { filterByTypedLabels } from "./state/session-filter.js";
+import { filterByService } from "./state/session-filter.js";
 import { restartList } from "./state/session-list.js";
 import { searchByTypedWords } from "./state/session-search.js";
 import { App } from "./view/app.js";
@@ -11,7 +11,7 @@ listenToKeys();
 if (ticketText === undefined) {
   followSeen();
   restartList();
-  filterByTypedLabels();
+  filterByService();
   searchByTypedWords();
 }
 render(<App />, document.getElementById("app") as HTMLElement);

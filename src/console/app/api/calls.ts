@@ -9,23 +9,30 @@ export interface SessionPage {
   readonly nextPageToken: string;
 }
 
-export interface SessionQuery {
+export interface SessionFilter {
+  /** Lists only sessions that have all of these labels, each written `key=value`. */
+  readonly labels?: readonly string[];
+  /** Lists only sessions of this owner; empty for those without one. */
+  readonly owner?: string | undefined;
+}
+
+export interface SessionQuery extends SessionFilter {
   readonly limit?: number;
   readonly pageToken?: string;
   readonly parentId?: string;
-  /** Lists only sessions that have all of these labels, each written `key=value`. */
-  readonly labels?: readonly string[];
   /** Whether to include message counts and last messages. */
   readonly isFull?: boolean;
 }
 
 export function listSessions(query: SessionQuery, signal?: Signal): Promise<SessionPage> {
-  const { limit, pageToken, parentId, labels, isFull } = query;
+  const { limit, pageToken, parentId, labels, owner, isFull } = query;
   const parameters = {
     limit,
     page_token: pageToken,
     parent_id: parentId,
     label: labels,
+    owner,
+    no_owner: owner === "" ? true : undefined,
     view: isFull ? "SESSION_VIEW_FULL" : undefined,
   };
   return call(target(["session"], parameters), { signal });

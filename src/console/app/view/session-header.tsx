@@ -1,4 +1,4 @@
-import { ArrowLeft, Clock, GitFork, Info, ListTree, Redo2, Search } from "lucide";
+import { ArrowLeft, Clock, GitFork, Info, ListTree, Redo2, Search, UserRound } from "lucide";
 import { ticketText } from "../api/ticket.js";
 import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
@@ -37,6 +37,11 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
         <p class="session-facts">
           <LiveBadge conversation={conversation} />
           <span>{plural(conversation.history.count.value, "message")}</span>
+          {session?.owner && (
+            <span class="owner" title={`Owner: ${session.owner}`}>
+              <Icon node={UserRound} size={13} /> <span class="cut">{session.owner}</span>
+            </span>
+          )}
           {parent && (
             <a href={sessionLink(parent.sessionId)} title={parent.sessionId}>
               fork of {titleOf(parent)}
