@@ -1,6 +1,15 @@
 import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
-import { authFlags, isKeySetUrl, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
+import {
+  authFlags,
+  hideTodosFlag,
+  isKeySetUrl,
+  type JwtConfig,
+  readJwt,
+  readTls,
+  type TlsConfig,
+  tlsCertFlag,
+} from "./auth-flags.js";
 import { contentLimitFlags, readContentLimits } from "./content-limits.js";
 import {
   type Flags,
@@ -53,9 +62,13 @@ export interface ServeConfig {
   readonly openAi: boolean;
   /** Whether messages can be searched. */
   readonly search: boolean;
+  /** Whether callers that are bound to an owner get no todo list. */
+  readonly hidesTodos: boolean;
   readonly tls?: TlsConfig | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
+  /** The file with the secret that signs tickets; without it there are none. */
+  readonly ticketSecretFile?: string | undefined;
   readonly limits: Limits;
   readonly serverLimits: ServerLimits;
   /** 0 turns sweeping off. */
@@ -99,6 +112,7 @@ export function addServeOptions(command: Command): Command {
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
     flag("--search", "find messages by their words: gives the database an index").default(false),
     ...authFlags(),
+    hideTodosFlag(),
     ...serverLimitFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(secondsOrZero),
     flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
@@ -153,8 +167,10 @@ export function readServeConfig(flags: Flags): ServeConfig {
     reflection: flags.reflection as boolean,
     openAi: flags.openai as boolean,
     search: flags.search as boolean,
+    hidesTodos: flags.hideTodosFromOwners as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
+    ticketSecretFile: flags.ticketSecretFile as string | undefined,
     jwt: readJwt(flags),
     limits: readContentLimits(flags),
     serverLimits: readServerLimits(flags),

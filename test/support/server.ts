@@ -30,6 +30,7 @@ export const TEST_CONFIG: ServeConfig = {
   reflection: true,
   openAi: false,
   search: false,
+  hidesTodos: false,
   limits: DEFAULT_LIMITS,
   serverLimits: DEFAULT_SERVER_LIMITS,
   retentionMs: Number.POSITIVE_INFINITY,

@@ -7,7 +7,7 @@ import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { ServerLimits } from "../../config/config.js";
 import type { Call } from "../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
-import type { Authenticator } from "../auth/authenticator.js";
+import { type Authenticator, hasTicket } from "../auth/authenticator.js";
 import type { Principal, RequestFacts } from "../auth/principal.js";
 import { type Admission, type AdmissionKind, Admissions } from "../limits/admissions.js";
 import type { Connection } from "../limits/connections.js";
@@ -31,6 +31,7 @@ export interface CallPipelineOptions {
   /** Keeps the pool of a namespace open for one call or stream. */
   readonly usePool: (namespace: string) => PoolUse;
   readonly limits: ApiContext["limits"];
+  readonly hidesTodos?: ApiContext["hidesTodos"];
   readonly signTicket?: ApiContext["signTicket"];
   readonly serverLimits: ServerLimits;
   readonly metrics: Metrics;
@@ -72,13 +73,9 @@ export class CheckedCallPipeline implements CallPipeline {
     return this.#admissions.bufferedBytes;
   }
 
-  get everyone(): Principal | undefined {
-    return this.#options.authenticator.everyone;
-  }
-
-  authenticate(request: RequestFacts): Promise<Principal> {
-    const { everyone } = this;
-    return everyone === undefined ? this.#identify(request) : Promise.resolve(everyone);
+  authenticate(request: RequestFacts): Promise<Principal> | Principal {
+    const { everyone } = this.#options.authenticator;
+    return everyone === undefined || hasTicket(request) ? this.#identify(request) : everyone;
   }
 
   async #identify(request: RequestFacts): Promise<Principal> {
@@ -265,7 +262,9 @@ export class CheckedCallPipeline implements CallPipeline {
     this.#streams.add(stream);
     const stopWatching = onCallEnd(call, (error) => stream.end(error));
     const { expiresMs, revoked } = call.principal;
-    const stopChecking = onCallEnd({ deadlineMs: expiresMs, signal: revoked }, () => stream.end(expiredError()));
+    const stopChecking = onCallEnd({ deadlineMs: expiresMs, signal: revoked }, () =>
+      stream.end(expiredError(call.principal)),
+    );
     if (this.#stopping) stream.end(stoppingError());
     return stream;
   }
@@ -273,8 +272,8 @@ export class CheckedCallPipeline implements CallPipeline {
   /** Copying `limited` with a spread would take longer than all else here. */
   #context({ principal: { namespace, access } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
     const { deadlineMs, signal } = limited;
-    const { limits, signTicket } = this.#options;
-    return { namespace, rootPool, limits, signTicket, deadlineMs, signal, access };
+    const { limits, hidesTodos, signTicket } = this.#options;
+    return { namespace, rootPool, limits, hidesTodos, signTicket, deadlineMs, signal, access };
   }
 
   #checkRunning(): void {

@@ -80,8 +80,8 @@ describe("the configuration of serve", () => {
     expect(() => read(flag, String(most + 1))).toThrow(`It must be at most ${most}, which is 20 days`);
   });
 
-  it.each(["--jwt-issuer", "--jwt-audience"])("refuses %s without a key set", (flag) => {
-    expect(() => read(flag, "x")).toThrow("--jwt-issuer and --jwt-audience need --jwks");
+  it.each(["--jwt-issuer", "--jwt-audience", "--jwt-owner-claim"])("refuses %s without a key set", (flag) => {
+    expect(() => read(flag, "x")).toThrow("--jwt-issuer, --jwt-audience and --jwt-owner-claim need --jwks");
     expect(read(flag, "x", "--jwks", "keys.json").jwt).toMatchObject({ jwks: "keys.json" });
   });
 
@@ -97,6 +97,14 @@ describe("the configuration of serve", () => {
   ])("warns about the key set %s: %s", (jwks, warns) => {
     const warnings = warningsOf(read("--jwks", jwks, "--jwt-audience", "a"));
     expect(warnings).toEqual(warns ? [expect.stringContaining("--jwks is fetched without TLS")] : []);
+  });
+
+  it("binds tokens to owners only if a claim is named, by a flag or in the environment", () => {
+    expect(read("--jwks", "keys.json").jwt?.ownerClaim).toBeUndefined();
+    expect(read("--jwks", "keys.json", "--jwt-owner-claim", "sub").jwt?.ownerClaim).toBe("sub");
+    expect(() => read("--jwks", "keys.json", "--jwt-owner-claim", "")).toThrow(/must not be empty/);
+    env("SESSION_POOL_JWT_OWNER_CLAIM", "user");
+    expect(read("--jwks", "keys.json").jwt?.ownerClaim).toBe("user");
   });
 
   it("refuses a key set at something that looks like a URL and is none", () => {

@@ -8,7 +8,7 @@ import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../../../src/config
 import { DomainError } from "../../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
-import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
+import { BearerAuthenticator } from "../../../../src/server/auth/authenticator.js";
 import type { Principal } from "../../../../src/server/auth/principal.js";
 import { CheckedCallPipeline } from "../../../../src/server/call/call-pipeline.js";
 import type { Arrival, FrontCall } from "../../../../src/server/call/front-call.js";
@@ -334,7 +334,7 @@ function makePipeline(changes: Changes = {}) {
   const { rootPoolFor = () => new RootPool(), onRelease, serverLimits, logger = createLogger("silent") } = changes;
   const metrics = new Metrics();
   const pipeline = new CheckedCallPipeline({
-    authenticator: openAuthenticator,
+    authenticator: new BearerAuthenticator({ keys: [] }),
     usePool: (namespace) => ({ rootPool: rootPoolFor(namespace), release: () => onRelease?.(namespace) }),
     limits: DEFAULT_LIMITS,
     serverLimits: { ...DEFAULT_SERVER_LIMITS, ...serverLimits },
