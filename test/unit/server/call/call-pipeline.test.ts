@@ -9,7 +9,7 @@ import { DomainError } from "../../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import type { Quotas } from "../../../../src/domain/quotas.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
-import { type Authenticator, BearerAuthenticator } from "../../../../src/server/auth/authenticator.js";
+import { type Authenticator, BearerAuthenticator, type CredentialChecker } from "../../../../src/server/auth/authenticator.js";
 import type { Principal } from "../../../../src/server/auth/principal.js";
 import { CheckedCallPipeline } from "../../../../src/server/call/call-pipeline.js";
 import type { Arrival, FrontCall } from "../../../../src/server/call/front-call.js";
@@ -27,6 +27,7 @@ const ARRIVAL: Arrival = { front: "rest", principal: READER };
 
 /** Needs no keys. */
 const OPEN = new BearerAuthenticator({ keys: [] });
+const NO_KEYS: CredentialChecker = { check: () => Promise.resolve(undefined), reload: () => {}, close: () => {} };
 
 describe("a unary call", () => {
   it("gives the implementation the namespace's pool, the deadline and the signal", async () => {
@@ -139,7 +140,7 @@ describe("a unary call", () => {
       seen.push(key);
       return ANSWER;
     });
-    const keyed = new BearerAuthenticator({ keys: [OPEN as never] });
+    const keyed = new BearerAuthenticator({ keys: [NO_KEYS] });
     for (const authenticator of [keyed, OPEN]) {
       await makePipeline({ authenticator }).pipeline.unary(method, REQUEST, frontCall());
     }
