@@ -14,18 +14,15 @@ export type Session = WithNumbers<StoredSession>;
 /** A message that a search has found. */
 export type SearchHit = WithNumbers<SearchHitMessage>;
 
-interface OwnerOptions {
-  /** Only sessions of this owner. */
-  readonly owner?: string;
-  /** Only sessions without an owner. Must not be combined with `owner`. */
-  readonly noOwner?: boolean;
-}
-
-export interface ListSessionsOptions extends PageOptions, OwnerOptions {
+export interface ListSessionsOptions extends PageOptions {
   /** Only sessions with this parent. */
   readonly parentId?: string;
   /** Only sessions with all of these labels, each written `key=value`; at most 32. */
   readonly label?: readonly string[];
+  /** Only sessions of this owner. */
+  readonly owner?: string;
+  /** Only sessions without an owner. Must not be combined with `owner`. */
+  readonly noOwner?: boolean;
   /** How much of each session to return; `SessionView.FULL` adds `messageCount` and `lastMessage`. */
   readonly view?: SessionView;
 }
@@ -33,18 +30,22 @@ export interface ListSessionsOptions extends PageOptions, OwnerOptions {
 /** All sessions, the most recently updated first. */
 export async function* listSessions(
   sessions: ServiceClient<typeof SessionService>,
-  { label = [], parentId = "", view = 0, owner = "", noOwner = false, ...paging }: ListSessionsOptions = {},
+  { label = [], parentId = "", owner = "", noOwner = false, view = 0, ...paging }: ListSessionsOptions = {},
 ): AsyncGenerator<Session, void, undefined> {
-  const filter = { label: [...label], parentId, view, owner, noOwner };
+  const filter = { label: [...label], parentId, owner, noOwner, view };
   const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page }, call));
   for await (const page of all) yield* page.sessions;
 }
 
-export interface SearchOptions extends PageOptions, OwnerOptions {
+export interface SearchOptions extends PageOptions {
   /** Only messages of sessions with all of these labels, each written `key=value`; at most 32. */
   readonly label?: readonly string[];
   /** Only messages of this session. */
   readonly sessionId?: string;
+  /** Only messages of sessions of this owner. */
+  readonly owner?: string;
+  /** Only messages of sessions without an owner. Must not be combined with `owner`. */
+  readonly noOwner?: boolean;
 }
 
 /** All messages that hold the words of `q`, in the order of SearchMessages. */
