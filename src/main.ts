@@ -3,6 +3,7 @@ import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
+import { hideTodosFlag } from "./config/auth-flags.js";
 import {
   addHealthOptions,
   addRetentionOption,
@@ -27,8 +28,15 @@ const commands = {
   serve: () => import("./commands/serve.js"),
   sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
+  ticketSecret: () => import("./commands/ticket-secret.js"),
   todo: () => import("./commands/todo.js"),
 };
+
+const TICKET_SECRET_HELP = `
+To change the secret without ending tickets:
+  1. keys ticket-secret --file F             the new secret signs, and the old one still verifies
+  2. wait until the tickets of before have ended, at most 30 days
+  3. keys ticket-secret --file F --drop-old`;
 
 const IMPORT_HELP = `
 The file is recognised by its content:
@@ -123,6 +131,8 @@ addNamespaceOption(addStorageOption(program.command("mcp")))
     "serve the Model Context Protocol on standard input and output, for agents; only reads unless --allow-writes is given",
   )
   .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
+  .option("--owner <name>", "owner whose sessions alone are read and changed; new ones get this owner", parseText)
+  .addOption(hideTodosFlag())
   .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 
 addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
@@ -184,12 +194,13 @@ function addKeyCommands(keys: Command): void {
     .requiredOption("--keys-file <file>", "file to add it to")
     .option("--namespace <name>", "namespace that the key opens", "default")
     .option("--scope <scope>", "read, write or admin", parseScope, "write")
-    .action(async (name: string, { keysFile, namespace, scope }) =>
-      (await commands.keys()).addKey(keysFile, { name, namespace, scope }),
+    .option("--owner <name>", "owner whose sessions alone the key opens; not with the scope admin", parseText)
+    .action(async (name: string, { keysFile, namespace, scope, owner }) =>
+      (await commands.keys()).addKey(keysFile, { name, namespace, scope, owner }),
     );
   keys
     .command("list")
-    .description("print the name, scope and namespace of each key, in the order of the file")
+    .description("print the name, scope, namespace and owner of each key, in the order of the file")
     .requiredOption("--keys-file <file>", "file to read")
     .option("--json", "print JSON, one object a line", false)
     .action(async ({ keysFile, json }) => (await commands.keys()).listKeys(keysFile, { json }));
@@ -202,6 +213,18 @@ function addKeyCommands(keys: Command): void {
     .command("hash")
     .description("print the hash of a key of your own, read from standard input")
     .action(async () => (await commands.keys()).hashKey());
+  keys
+    .command("ticket-secret")
+    .description(
+      "make a secret that signs tickets, for --ticket-secret-file of serve, and print it or add it to a file",
+    )
+    .option("--file <file>", "file to make, or to put the new secret into, in front of the one that it has")
+    .option("--drop-old", "remove the older secret of the file instead, and end the tickets that it signed", false)
+    .addHelpText("after", TICKET_SECRET_HELP)
+    .action(async ({ file, dropOld }) => {
+      const { addTicketSecret, dropOldTicketSecret } = await commands.ticketSecret();
+      await (dropOld ? dropOldTicketSecret(file) : addTicketSecret(file));
+    });
 }
 
 /** Ends a process that has written its output but is kept alive by a connection to a store that does not answer. */

@@ -5,7 +5,7 @@ import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { toGrpcMessage } from "./grpc-message.js";
 import { HttpProblem } from "./problem.js";
 import { REQUEST_ID, requestIdOf } from "./request-facts.js";
-import { addCaching, sendProblem, writeHead } from "./respond.js";
+import { addPrivacy, sendProblem, writeHead } from "./respond.js";
 
 const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
 
@@ -33,7 +33,7 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
       "grpc-status": String(code),
       "grpc-message": toGrpcMessage(message),
     };
-    addCaching(response, headers);
+    addPrivacy(response, headers);
     // writeHead would send the headers separately, and then no gRPC client would take them for trailers.
     for (const [name, value] of Object.entries(headers)) out.setHeader(name, value);
     out.end();

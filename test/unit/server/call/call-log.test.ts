@@ -73,6 +73,12 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toContain("sp_secret");
   });
 
+  it("warns about a token that names no owner, for it is not a fault of the service", () => {
+    const logger = new TestLogger();
+    new CallLog(logger.pino).refused(FACTS, new ApiError(Code.PermissionDenied, "The claim"));
+    expect(logger.lines).toMatchObject([{ level: 40, code: "permission_denied", peer: "192.0.2.9" }]);
+  });
+
   it("reports an outage of the key set once a second, without a stack", () => {
     const logger = new TestLogger();
     const log = new CallLog(logger.pino);
