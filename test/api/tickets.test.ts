@@ -10,6 +10,7 @@ import type { ServeConfig } from "../../src/config/config.js";
 import { DEFAULT_SERVER_LIMITS } from "../../src/config/config.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
+import { Child } from "../support/child.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { TestLogger } from "../support/test-logger.js";
@@ -407,6 +408,12 @@ it("each ticket has limits of load of its own", async () => {
     await second.cancel();
     await limited.stop();
   }
+});
+
+it("no key of one's own begins like a ticket", async () => {
+  const child = new Child(["keys", "hash"]);
+  child.process.stdin?.end("spt_of-my-own\n");
+  expect(await child.ended()).toMatchObject({ code: 1, stderr: expect.stringContaining("must not begin with spt_") });
 });
 
 /** A watch by REST, as JSON lines. */
