@@ -66,6 +66,22 @@ const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
     ["test/api/foreign-tokens.test.ts", "and resume tokens are good in their own namespace and in no other"],
   ],
   [
+    "A caller that is bound to an owner sees and changes the sessions of that owner alone, on every front.",
+    ["test/api/server-owners.test.ts", "open the sessions of their owner, and no others"],
+    ["test/api/openai-owners.test.ts", "are answered to others as if they did not exist"],
+    ["test/clients/mcp.test.ts", "shows and changes nothing but the sessions of the owner that it is given"],
+  ],
+  [
+    "Those of others are treated as if they did not exist, and page tokens of other owners are refused.",
+    ["test/api/server-owners.test.ts", "take no page tokens of another owner's lists, and give no other sign"],
+    ["test/api/server-owners.test.ts", "end watches of a session that gets another owner, and hide its parent"],
+  ],
+  [
+    "A token without the claim that `--jwt-owner-claim` names is refused, unless its scope is `admin`.",
+    ["test/api/server-owners.test.ts", "are denied on every front if the claim is %j"],
+    ["test/unit/server/auth/jwt.test.ts", "with the scope admin is never bound"],
+  ],
+  [
     "A key with the scope `read` cannot change anything, whichever protocol it uses.",
     ["test/api/server-access.test.ts", "can read but change nothing, on every front"],
   ],
