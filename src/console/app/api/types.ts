@@ -18,7 +18,7 @@ export interface Session {
   readonly metadata?: JsonObject;
   readonly labels?: Readonly<Record<string, string>>;
   /** Whose session it is; empty for nobody's. */
-  readonly owner?: string;
+  readonly owner: string;
   readonly createTime: string;
   readonly updateTime: string;
   readonly expireTime?: string;
