@@ -124,6 +124,7 @@ program
   .description("print the SQL that makes the schema of a PostgreSQL database, for a role that may")
   .option("--schema <name>", "name of the schema", "session_pool")
   .requiredOption("--role <name>", "role as which session-pool will connect; it gets the rights that it needs")
+  .option("--upgrade", "print the SQL that upgrades the tables of an older version instead", false)
   .action(async (flags) => (await commands.schema()).printSchema(flags));
 
 addNamespaceOption(addStorageOption(program.command("mcp")))

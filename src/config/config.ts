@@ -1,5 +1,6 @@
 import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
+import type { Quotas } from "../domain/quotas.js";
 import {
   authFlags,
   hideTodosFlag,
@@ -21,6 +22,7 @@ import {
   secondsOrZero,
   wholeNumber,
 } from "./flags.js";
+import { quotaFlags, readQuotas } from "./quotas.js";
 import { readServerLimits, type ServerLimits, serverLimitFlags } from "./server-limits.js";
 import { addStorageOption } from "./storage-flags.js";
 
@@ -71,6 +73,7 @@ export interface ServeConfig {
   readonly ticketSecretFile?: string | undefined;
   readonly limits: Limits;
   readonly serverLimits: ServerLimits;
+  readonly quotas: Quotas;
   /** 0 turns sweeping off. */
   readonly sweepIntervalMs: number;
   /** How long a draft may go without being extended before it is finished or discarded. */
@@ -114,6 +117,7 @@ export function addServeOptions(command: Command): Command {
     ...authFlags(),
     hideTodosFlag(),
     ...serverLimitFlags(),
+    ...quotaFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(secondsOrZero),
     flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
       .default(900)
@@ -174,6 +178,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     jwt: readJwt(flags),
     limits: readContentLimits(flags),
     serverLimits: readServerLimits(flags),
+    quotas: readQuotas(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,

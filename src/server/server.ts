@@ -71,7 +71,7 @@ export class RunningServer {
   /** Listens on all ports. Rejects with a one-line message when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
     const { config, usePool, pingStorage, metrics, logger, tracing } = options;
-    const { serverLimits, limits, shutdownMs, hidesTodos } = config;
+    const { serverLimits, limits, quotas, shutdownMs, hidesTodos } = config;
     const readiness = new Readiness(pingStorage, logger);
     const { authenticator, tickets } = await makeAccess(config, logger);
     const listeners: HttpListener[] = [];
@@ -85,6 +85,7 @@ export class RunningServer {
         hidesTodos,
         signTicket: tickets && ((claims) => tickets.sign(claims)),
         serverLimits,
+        quotas,
         metrics,
         logger,
         tracing,

@@ -447,7 +447,8 @@ export abstract class StorageProvider {
    * timestamps stay. A copy has the same id, origin and timestamp. It need not be shown any more, and its session may
    * be deleted; drafts with the id that have ended are emptied. Once this has resolved, no later read returns the
    * old content, and no file of the store holds it. Sessions that show the message get a new revision. Repeating it is
-   * safe and continues a call that failed. `not_found`: the session or the message.
+   * safe and continues a call that failed. `not_found`: the session or the message. `permission_denied`: the caller's
+   * access is limited, while an erasure reaches the sessions of all.
    */
   eraseMessage(_sessionId: string, _messageId: string, _options?: EraseOptions): Promise<EraseReport> {
     return this.#lacks("erasing messages");

@@ -124,8 +124,8 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
     });
 
     it("Share makes a copy that does not change", async () => {
-      await open.useMenu("Share a copy");
-      await open.confirm("Share");
+      await open.useMenu("Share");
+      await open.confirm("Make a copy");
       await open.toast("Shared as").getByRole("button", { name: "Open" }).click();
       await open.page.getByText("fork of Nightly import").waitFor();
       const sharedId = decodeURIComponent(/session\/([^?]+)/.exec(open.page.url())?.[1] ?? "");

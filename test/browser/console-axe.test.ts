@@ -147,7 +147,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
         await page.keyboard.press("Escape");
         await page.getByRole("dialog").waitFor({ state: "detached" });
       }
-      for (const name of ["Rename", "Labels", "Fork", "Share a copy", "Export", "Delete"]) {
+      for (const name of ["Rename", "Labels", "Fork", "Share", "Export", "Delete"]) {
         await page.getByRole("button", { name: "Actions" }).click();
         await page.getByRole("menuitem", { name, exact: true }).click();
         await page.getByRole("dialog").waitFor();

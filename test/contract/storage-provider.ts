@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
+import { describeAccess } from "./storage-provider/access.js";
+import { describeAccessChanges } from "./storage-provider/access-changes.js";
 import { describeAppends } from "./storage-provider/appends.js";
 import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
@@ -101,6 +103,8 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeCreatedSessions(subject);
   describeBatches(subject);
   describeTurns(subject);
+  describeAccess(subject);
+  describeAccessChanges(subject);
   describeOlderMessages(subject);
   describeReads(subject);
   describeLists(subject);

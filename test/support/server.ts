@@ -33,6 +33,7 @@ export const TEST_CONFIG: ServeConfig = {
   hidesTodos: false,
   limits: DEFAULT_LIMITS,
   serverLimits: DEFAULT_SERVER_LIMITS,
+  quotas: {},
   retentionMs: Number.POSITIVE_INFINITY,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,

@@ -7,9 +7,11 @@ import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { ServerLimits } from "../../config/config.js";
 import type { Call } from "../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
+import type { Quotas } from "../../domain/quotas.js";
 import { type Authenticator, hasTicket } from "../auth/authenticator.js";
 import type { Principal, RequestFacts } from "../auth/principal.js";
 import { type Admission, type AdmissionKind, Admissions } from "../limits/admissions.js";
+import { CallQuotas } from "../limits/call-quotas.js";
 import type { Connection } from "../limits/connections.js";
 import type { Logger } from "../logging.js";
 import { canceledError, checkScope, deadlineError, expiredError, stoppingError } from "./call-errors.js";
@@ -34,6 +36,8 @@ export interface CallPipelineOptions {
   readonly hidesTodos?: ApiContext["hidesTodos"];
   readonly signTicket?: ApiContext["signTicket"];
   readonly serverLimits: ServerLimits;
+  /** None when absent. */
+  readonly quotas?: Quotas | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Makes spans; without it none are made. */
@@ -45,6 +49,7 @@ export class CheckedCallPipeline implements CallPipeline {
   readonly #options: CallPipelineOptions;
   readonly #callLog: CallLog;
   readonly #admissions: Admissions;
+  readonly #callQuotas: CallQuotas;
   readonly #streams = new Set<WatchedStream>();
   #inFlight = 0;
   #openStreams = 0;
@@ -54,8 +59,10 @@ export class CheckedCallPipeline implements CallPipeline {
   constructor(options: CallPipelineOptions) {
     this.#options = options;
     this.#callLog = new CallLog(options.logger);
+    const hasKeys = options.authenticator.everyone === undefined;
+    this.#callQuotas = new CallQuotas(options.quotas ?? {}, { hasKeys });
     this.#admissions = new Admissions(options.serverLimits, {
-      perKey: options.authenticator.everyone === undefined,
+      perKey: hasKeys,
       onCallsEnded: () => this.#tellIdle(),
     });
     options.metrics.track(this);
@@ -94,11 +101,23 @@ export class CheckedCallPipeline implements CallPipeline {
     try {
       this.#checkRunning();
       checkScope(method, principal);
-      return this.#admissions.admit(method.desc.methodKind === "unary" ? "call" : "stream", principal, connection);
+      const kind = method.desc.methodKind === "unary" ? "call" : "stream";
+      return this.#admitWithin(this.#admissions.admit(kind, principal, connection), principal);
     } catch (error) {
       const failure = toApiError(error);
       this.#observe(method, undefined, arrival, performance.now(), failure, undefined);
       throw failure;
+    }
+  }
+
+  /** A call that has no place is not counted, so its quotas are looked at last. */
+  #admitWithin(admission: Admission, principal: Principal): Admission {
+    try {
+      this.#callQuotas.take(principal);
+      return admission;
+    } catch (error) {
+      admission.end();
+      throw error;
     }
   }
 
@@ -270,10 +289,13 @@ export class CheckedCallPipeline implements CallPipeline {
   }
 
   /** Copying `limited` with a spread would take longer than all else here. */
-  #context({ principal: { namespace, access } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
+  #context({ principal }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
+    const { name, namespace, access } = principal;
     const { deadlineMs, signal } = limited;
     const { limits, hidesTodos, signTicket } = this.#options;
-    return { namespace, rootPool, limits, hidesTodos, signTicket, deadlineMs, signal, access };
+    const isTicket = access !== undefined && "ticket" in access;
+    const key = this.#options.authenticator.everyone === undefined && !isTicket ? name : undefined;
+    return { namespace, rootPool, limits, hidesTodos, signTicket, deadlineMs, signal, key, access };
   }
 
   #checkRunning(): void {
@@ -295,6 +317,7 @@ export class CheckedCallPipeline implements CallPipeline {
   ): void {
     const elapsedMs = performance.now() - begun;
     this.#options.metrics.observe(method, call.front, elapsedMs / 1000, failure?.code);
+    if (failure?.quota !== undefined) this.#options.metrics.quotaRefusals.inc({ quota: failure.quota });
     if (span !== undefined) this.#options.tracing?.endSpan(span, failure);
     this.#callLog.ended({ method, request, call, elapsedMs, failure, span });
   }

@@ -55,6 +55,12 @@ export class Metrics {
     help: "Requests without a key, or with a wrong one",
     registers: [this.registry],
   });
+  readonly quotaRefusals = new Counter({
+    name: "session_pool_quota_refusals_total",
+    help: "Calls that a quota refused",
+    labelNames: ["quota"],
+    registers: [this.registry],
+  });
   readonly #series = new Map<ApiMethod, Map<FrontCall["front"], Series>>();
 
   constructor() {

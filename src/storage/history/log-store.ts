@@ -17,7 +17,8 @@ export interface RecordFilter {
   readonly labels?: readonly string[] | undefined;
   /**
    * Only sessions of this owner, or, if empty, those without one; all sessions when absent. A page of one owner, or of
-   * one owner and one label, costs no more than a page of all sessions.
+   * one owner and one label, costs no more than a page of all sessions. With a parent as well, the sessions of the
+   * owner are scanned.
    */
   readonly owner?: string | undefined;
 }

@@ -61,6 +61,21 @@ describe("the configuration of serve", () => {
     expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 100])));
   });
 
+  it("has no quotas unless they are given, one by one", () => {
+    const absent = { sessions: undefined, bytes: undefined, callsPerMinute: undefined };
+    expect(read().quotas).toEqual({ owner: absent, key: absent, namespace: absent });
+    env("SESSION_POOL_QUOTA_KEY_CALLS_PER_MINUTE", "8");
+    const kinds = ["sessions", "bytes", "calls-per-minute"];
+    const names = ["owner", "key", "namespace"].flatMap((holder) => kinds.map((kind) => `--quota-${holder}-${kind}`));
+    const given = names.filter((name) => name !== "--quota-key-calls-per-minute");
+    expect(read(...given.flatMap((name, i) => [name, String(i + 1)])).quotas).toEqual({
+      owner: { sessions: 1, bytes: 2, callsPerMinute: 3 },
+      key: { sessions: 4, bytes: 5, callsPerMinute: 8 },
+      namespace: { sessions: 6, bytes: 7, callsPerMinute: 8 },
+    });
+    expect(() => read("--quota-owner-bytes", "0")).toThrow(/It must be above 0/);
+  });
+
   it("lets no limit of ids refuse the ids that the service makes", () => {
     expect(() => read("--limit-id-bytes", "48")).toThrow(/It must be at least 49/);
     expect(read("--limit-id-bytes", "49").limits.idBytes).toBe(49);

@@ -39,6 +39,21 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   children: "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=?)",
   childrenAfter:
     "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=? AND (update_time,session_id)<(?,?))",
+  owned: "sessions USING INDEX sessions_by_owner (namespace=? AND owner=?)",
+  ownedAfter: "sessions USING INDEX sessions_by_owner (namespace=? AND owner=? AND (update_time,session_id)<(?,?))",
+  ownedLabeled: [
+    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=?)",
+    "sessions USING PRIMARY KEY (uid=?)",
+  ],
+  ownedLabeledAfter: [
+    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
+    "sessions USING PRIMARY KEY (uid=?)",
+  ],
+  ownedLabelPlaces: "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=?)",
+  ownedLabelPlacesAfter:
+    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
+  addBytes: "sessions USING PRIMARY KEY (uid=?)",
+  setBytes: "sessions USING PRIMARY KEY (uid=?)",
   labeled: [
     "labels USING COVERING INDEX labels_by_time (namespace=? AND label=?)",
     "sessions USING PRIMARY KEY (uid=?)",
