@@ -81,14 +81,14 @@ addNamespaceOption(addStorageOption(program.command("erase")))
     (await commands.erase()).eraseMessage(flags, session, message, flags),
   );
 
-addNamespaceOption(addStorageOption(program.command("export")))
+withOwnerFilter(addNamespaceOption(addStorageOption(program.command("export"))))
   .description("write sessions with their messages, and the todos, as JSON Lines")
   .argument("[file]", "file to write, or - for standard output", "-")
   .option("--all-namespaces", "write every namespace of the store to the one file", false)
   .addOption(
     new Option("--session <id>", "write only this session, without the todos; may be repeated")
       .argParser((id, ids: string[] = []) => [...ids, parseText(id)])
-      .conflicts("allNamespaces"),
+      .conflicts(["allNamespaces", "owner"]),
   )
   .action(async (file: string, { session: sessions, ...flags }, command: Command) => {
     const source = command.getOptionValueSource("namespace");
@@ -96,13 +96,14 @@ addNamespaceOption(addStorageOption(program.command("export")))
       throw new Error("--namespace and --all-namespaces must not be given together");
     }
     const isNamespaceGiven = source !== "default";
-    await (await commands.export()).exportSessions({ ...flags, sessions, isNamespaceGiven }, file);
+    await (await commands.export()).exportSessions({ ...withOwner(flags), sessions, isNamespaceGiven }, file);
   });
 
 addNamespaceOption(addStorageOption(program.command("import")))
   .description("read sessions that session-pool or another program exported; can be repeated")
   .argument("<file>", "file, archive or folder to read")
   .addHelpText("after", IMPORT_HELP)
+  .option("--owner <name>", "owner that every imported session gets, whatever the file says", parseText)
   .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags, command: Command) => {
     const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
@@ -124,6 +125,7 @@ program
   .description("print the SQL that makes the schema of a PostgreSQL database, for a role that may")
   .option("--schema <name>", "name of the schema", "session_pool")
   .requiredOption("--role <name>", "role as which session-pool will connect; it gets the rights that it needs")
+  .option("--upgrade", "print the SQL that upgrades the tables of an older version instead", false)
   .action(async (flags) => (await commands.schema()).printSchema(flags));
 
 addNamespaceOption(addStorageOption(program.command("mcp")))
@@ -161,6 +163,18 @@ function addSessionCommands(sessions: Command): void {
   command("delete <ids...>", "delete sessions and their messages; forks keep theirs").action(
     async (ids: string[], flags) => (await commands.sessions()).deleteSessions(flags, ids),
   );
+}
+
+/** The flags of commands that work on the sessions of one owner, or on those without one. */
+function withOwnerFilter(command: Command): Command {
+  return command
+    .option("--owner <name>", "only sessions of this owner", parseText)
+    .option("--no-owner", "only sessions without an owner");
+}
+
+/** Flags with the owner as lists have it: empty for sessions without one. Commander has false for `--no-owner`. */
+function withOwner<F extends { readonly owner?: string | false }>(flags: F) {
+  return { ...flags, owner: flags.owner === false ? "" : flags.owner };
 }
 
 function addTodoCommands(todo: Command): void {

@@ -9,8 +9,8 @@ type Stream = NonNullable<ApiMethod["stream"]>;
 
 /**
  * What every RPC does besides for callers with limited access: a ticket is for the session that the request names, the
- * todo list may be hidden, and answers name no session that the caller may not see. Other callers get the handler's own promise, because one more
- * would cost a tenth of a small call.
+ * todo list may be hidden, and answers name no session that the caller may not see. Other callers get the handler's own
+ * promise, because one more would cost a tenth of a small call.
  */
 export function limitUnary(desc: DescMethod, handle: Unary): Unary {
   const hideIds = idHider(desc.output);

@@ -59,6 +59,7 @@ export function permits(call: Limited | undefined, session: Guarded): boolean {
  */
 export function permitsRemembered(call: Limited | undefined, session: Guarded): boolean {
   const access = call?.access;
+  // Rule: remembered-admits-owners.
   return access === undefined || ("owner" in access && session.owner === access.owner);
 }
 

@@ -63,6 +63,48 @@ describe("tokens of a server with an owner claim", () => {
     expect((await rest(server, admin, "GET", "/session")).body.sessions).toMatchObject([{ owner: "ada" }]);
   });
 
+  it("take no page tokens of another owner's lists, and give no other sign of its sessions", async () => {
+    const [ada, bob, admin] = [await sign("write", "ada"), await sign("write", "bob"), await sign("admin", undefined)];
+    for (const sessionId of ["p1", "p2"]) await rest(server, ada, "POST", "/session", { sessionId });
+    const message = { info: { role: "user" }, parts: [{ type: "text", text: "Hello" }] };
+    for (const key of [ada, ada]) await rest(server, key, "POST", "/session/p1/message", message);
+    for (const key of [ada, admin]) {
+      const { nextPageToken } = (await rest(server, key, "GET", "/session?limit=1")).body;
+      expect(nextPageToken).not.toBe("");
+      const taken = await rest(server, bob, "GET", `/session?limit=1&page_token=${nextPageToken}`);
+      expect(taken).toMatchObject({ status: 400, body: { code: 3 } });
+    }
+    const { nextPageToken } = (await rest(server, ada, "GET", "/session/p1/message?limit=1")).body;
+    expect(nextPageToken).not.toBe("");
+    const asked = (id: string) => rest(server, bob, "GET", `/session/${id}/message?page_token=${nextPageToken}`);
+    expect(await asked("p1")).toMatchObject({ status: 404, body: { message: 'Session "p1" not found' } });
+    expect(await asked("p0")).toMatchObject({ status: 404, body: { message: 'Session "p0" not found' } });
+    const created = await rest(server, bob, "POST", "/session", { sessionId: "p1" });
+    expect(created).toMatchObject({
+      status: 409,
+      body: { message: 'Session "p1" exists and was not made by this call' },
+    });
+    const named = await rest(server, bob, "POST", "/session", { owner: "ada" });
+    expect(named).toMatchObject({ status: 403, body: { message: "owner is not the one that the caller is bound to" } });
+  });
+
+  it("end watches of a session that gets another owner, and hide its parent, which did not", async () => {
+    const [ada, bob, admin] = [await sign("write", "ada"), await sign("write", "bob"), await sign("admin", undefined)];
+    const message = { info: { id: "m", role: "user" }, parts: [{ type: "text", text: "Hello" }] };
+    await rest(server, ada, "POST", "/session", { sessionId: "source" });
+    await rest(server, ada, "POST", "/session/source/message", message);
+    await rest(server, ada, "POST", "/session/source/fork", { newSessionId: "given" });
+    expect((await rest(server, ada, "GET", "/session/given")).body).toMatchObject({ parentId: "source" });
+    const watched = await watch(server, ada, "given");
+    await rest(server, admin, "PATCH", "/session/given", { owner: "bob", updateMask: "owner" });
+    expect(await watched.text()).toContain('{"error":{"code":5,');
+    expect((await rest(server, ada, "GET", "/session/given")).status).toBe(404);
+    expect((await rest(server, bob, "GET", "/session/given")).body).toMatchObject({ owner: "bob", parentId: "" });
+    const { info } = (await rest(server, bob, "GET", "/session/given/message/m")).body;
+    expect(info).toMatchObject({ id: "m", originSessionId: "" });
+    expect((await rest(server, admin, "GET", "/session/given")).body).toMatchObject({ parentId: "source" });
+  });
+
   it.each([undefined, "", 7, "o".repeat(129)])("are denied on every front if the claim is %j", async (user) => {
     const key = await sign("write", user);
     const text = expect.stringContaining('The claim "user"');
@@ -81,7 +123,13 @@ describe("tokens of a server with an owner claim", () => {
       status: 403,
       body: { error: { type: "permission_error", message: text, param: null } },
     });
+    const refused = async () => {
+      const { body } = await rest(server, await sign("admin", user), "GET", "/metrics");
+      return Number(/session_pool_refused_keys_total (\d+)/.exec(body)?.[1]);
+    };
+    const before = await refused();
     expect(await rest(server, key, "GET", "/metrics")).toMatchObject({ status: 403 });
+    expect(await refused()).toBe(before + 1);
   });
 });
 

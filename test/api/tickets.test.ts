@@ -10,6 +10,7 @@ import type { ServeConfig } from "../../src/config/config.js";
 import { DEFAULT_SERVER_LIMITS } from "../../src/config/config.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
+import { Child } from "../support/child.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { TestLogger } from "../support/test-logger.js";
@@ -17,6 +18,7 @@ import { TestLogger } from "../support/test-logger.js";
 const WRITER = newKey();
 const READER = newKey();
 const OTHER = newKey();
+const ADA = newKey();
 const DAY_MS = 86_400_000;
 
 let folder: string;
@@ -35,6 +37,7 @@ beforeAll(async () => {
   const entries = [
     { name: "writer", hash: hashRandomKey(WRITER), namespace: "a", scope: "write" },
     { name: "reader", hash: hashRandomKey(READER), namespace: "a", scope: "read" },
+    { name: "ada", hash: hashRandomKey(ADA), namespace: "a", scope: "write", owner: "ada" },
     { name: "other", hash: hashRandomKey(OTHER), namespace: "b", scope: "write" },
   ];
   writeFileSync(keysFile, JSON.stringify(entries));
@@ -95,6 +98,8 @@ describe("a ticket", () => {
     expect(await append("s", "m", write)).toMatchObject({ status: 200 });
     expect(await append("s", "m", read)).toMatchObject({ status: 403 });
     expect(await get("/session", read)).toMatchObject({ status: 403 });
+    expect(await get("/metrics", read)).toMatchObject({ status: 403 });
+    expect(await get(`/metrics?ticket=${write}`)).toMatchObject({ status: 403 });
     expect(await post("/v1/conversations/s/items", read, { items: [] })).toMatchObject({ status: 403 });
   });
 
@@ -135,6 +140,20 @@ describe("a ticket", () => {
     expect(await post("/session/nowhere/ticket", WRITER, { scope: "read" })).toMatchObject({ status: 404 });
     expect(await post("/session/nowhere/ticket:revoke", WRITER)).toMatchObject({ status: 404 });
     expect(await post("/session/t/ticket", OTHER, { scope: "read" })).toMatchObject({ status: 404 });
+  });
+
+  it("is made and ended by a caller that is bound to an owner for its own sessions only", async () => {
+    await post("/session", ADA, { sessionId: "of ada" });
+    await post("/session", WRITER, { sessionId: "of bob", owner: "bob" });
+    const { body } = await post("/session/of%20ada/ticket", ADA, { scope: "read" });
+    expect(await get(`/session/of%20ada?ticket=${body.ticket}`)).toMatchObject({ status: 200 });
+    for (const id of ["of%20bob", "s"]) {
+      expect(await post(`/session/${id}/ticket`, ADA, { scope: "read" })).toMatchObject({ status: 404 });
+      expect(await post(`/session/${id}/ticket:revoke`, ADA)).toMatchObject({ status: 404 });
+    }
+    expect(await get("/session/s", read)).toMatchObject({ status: 200 });
+    expect(await post("/session/of%20ada/ticket:revoke", ADA)).toMatchObject({ status: 200 });
+    expect(await get(`/session/of%20ada?ticket=${body.ticket}`)).toMatchObject({ status: 401 });
   });
 
   it("is not made by a server without a secret, where none is valid", async () => {
@@ -271,7 +290,7 @@ describe("tickets end", () => {
     const before = await makeTicket("r", "write");
     const watch = await Watch.open("r", before);
     expect(await post("/session/r/ticket:revoke", WRITER)).toMatchObject({ status: 200, body: {} });
-    await watch.ended(16);
+    await watch.ended(Code.Unauthenticated);
     expect(await get("/session/r", before)).toMatchObject({ status: 401 });
     expect(await append("r", "x", before)).toMatchObject({ status: 401 });
     expect(await get("/session/r", await makeTicket("r", "read"))).toMatchObject({ status: 200 });
@@ -282,9 +301,9 @@ describe("tickets end", () => {
     const ticket = await makeTicket("d", "write");
     const watch = await Watch.open("d", ticket);
     await call("DELETE", "/session/d", WRITER);
-    await watch.ended();
-    expect((await append("d", "x", ticket)).status).toBeGreaterThanOrEqual(400);
-    expect(await append("d", "x", ticket, "?createSession=true")).toEqual(1);
+    await watch.ended(Code.NotFound);
+    expect(await append("d", "x", ticket)).toMatchObject({ status: 404 });
+    expect(await append("d", "x", ticket, "?createSession=true")).toMatchObject({ status: 403 });
     expect(await get("/session/d", WRITER)).toMatchObject({ status: 404 });
     await post("/session", WRITER, { sessionId: "d" });
     expect(await get("/session/d", ticket)).toMatchObject({ status: 401 });
@@ -296,7 +315,7 @@ describe("tickets end", () => {
     const ticket = await makeTicket("o", "read");
     const watch = await Watch.open("o", ticket);
     expect(await call("PATCH", "/session/o", WRITER, { owner: "bob" })).toMatchObject({ status: 200 });
-    await watch.ended(16);
+    await watch.ended(Code.Unauthenticated);
     expect(await get("/session/o", ticket)).toMatchObject({ status: 401 });
   });
 
@@ -304,8 +323,7 @@ describe("tickets end", () => {
     const expireTime = new Date(Date.now() + 2500).toISOString();
     const { body } = await post("/session/s/ticket", WRITER, { scope: "read", expireTime });
     const watch = await Watch.open("s", body.ticket as string);
-    await watch.ended(16);
-    expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(body.expireTime as string));
+    await watch.ended(Code.Unauthenticated);
     expect(await get("/session/s", body.ticket as string)).toMatchObject({ status: 401 });
   });
 
@@ -328,7 +346,7 @@ describe("tickets end", () => {
     changing.reload();
     expect(await get("/session/s", ticket, changing)).toMatchObject({ status: 200 });
     writeFileSync(secretFile, second);
-    await watch.ended(16);
+    await watch.ended(Code.Unauthenticated);
     expect(await get("/session/s", ticket, changing)).toMatchObject({ status: 401 });
     await changing.stop();
   });
@@ -392,6 +410,12 @@ it("each ticket has limits of load of its own", async () => {
   }
 });
 
+it("no key of one's own begins like a ticket", async () => {
+  const child = new Child(["keys", "hash"]);
+  child.process.stdin?.end("spt_of-my-own\n");
+  expect(await child.ended()).toMatchObject({ code: 1, stderr: expect.stringContaining("must not begin with spt_") });
+});
+
 /** A watch by REST, as JSON lines. */
 class Watch {
   readonly #reader: ReadableStreamDefaultReader<string>;
@@ -410,10 +434,10 @@ class Watch {
     return new Watch(answer);
   }
 
-  /** Resolves when the watch has ended, with an error of this code if one is given. */
-  async ended(code?: number): Promise<void> {
+  /** Resolves when the watch has ended with an error of this code. */
+  async ended(code: Code): Promise<void> {
     await poll(() => this.#hasEnded, "the watch ends");
-    expect(this.#text).toContain(code === undefined ? '{"error":' : `{"error":{"code":${code},`);
+    expect(this.#text).toContain(`{"error":{"code":${code},`);
   }
 
   cancel(): Promise<void> {

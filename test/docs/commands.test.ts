@@ -37,6 +37,7 @@ const NOT_RUN = new Map([
   ["grpcurl", "test/interop/grpcurl.test.ts runs it"],
   ["go", "test/examples/examples.test.ts runs the program, with these plugins"],
   ["docker", "needs Docker"],
+  ["psql", "test/fault/postgres-upgrade.test.ts runs what `schema --upgrade` prints"],
 ]);
 
 /** The files that a page asks its readers to write. */

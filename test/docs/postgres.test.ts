@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { SCHEMA_VERSION } from "../../src/storage/postgres/schema.js";
 import { Bundler, documentedProgram, promisedLines } from "../clients/documented.js";
 import { makeCertificate } from "../support/certificate.js";
 import { Child, run } from "../support/child.js";
@@ -53,7 +54,9 @@ await describeWith("the page on PostgreSQL", findServer, (server) => {
     const { url, stop } = await page.serve("Run it", 1);
     expect(await callRest(url, undefined, "POST", "/session", { sessionId: "trip" })).toMatchObject({ revision: "1" });
     await stop();
-    expect(await query(admin(DATABASE), "SELECT version FROM session_pool.meta")).toEqual([{ version: 1 }]);
+    expect(await query(admin(DATABASE), "SELECT version FROM session_pool.meta")).toEqual([
+      { version: SCHEMA_VERSION },
+    ]);
   });
 
   it("has SQL for a role that may use the tables and nothing else", async () => {

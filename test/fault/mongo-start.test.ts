@@ -47,7 +47,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         .insertOne({ _id: "version", version: SCHEMA_VERSION + 1 });
       await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
         code: "failed_precondition",
-        message: expect.stringMatching(/has schema 3, made by a newer version; this one knows 2/),
+        message: expect.stringMatching(/has schema 4, made by a newer version; this one knows 3/),
       });
       expect((await client.db().listCollections().toArray()).map(({ name }) => name)).toEqual(["schema"]);
     });

@@ -17,6 +17,18 @@ const FILTERS = {
   "of two labels, the rare one last": { parentId: "", labels: ["all=", "some=7"] },
   "of two labels that all have": { parentId: "", labels: ["all=", "too="] },
   "of a parent and a label": { parentId: "parent", labels: ["all="] },
+  "of an owner of many": { parentId: "", owner: "o1" },
+  "of an owner of few": { parentId: "", owner: "few5" },
+  "of those without an owner": { parentId: "", owner: "" },
+  "of an owner and a label": { parentId: "", owner: "o1", labels: ["all="] },
+  "of an owner and a rare label": { parentId: "", owner: "o1", labels: ["some=7"] },
+  "of an owner of few and a label": { parentId: "", owner: "few5", labels: ["all="] },
+  "of an owner of few and two labels": { parentId: "", owner: "few5", labels: ["all=", "too="] },
+  "of an owner and two labels": { parentId: "", owner: "o1", labels: ["all=", "some=7"] },
+  "of an owner and a parent": { parentId: "parent", owner: "o1" },
+  "of an owner of few and a parent": { parentId: "parent", owner: "few5" },
+  "of an owner, a label and a parent": { parentId: "parent", owner: "o1", labels: ["all="] },
+  "of those without an owner, with a label": { parentId: "", owner: "", labels: ["too="] },
 };
 
 /** Reads that callers of the API wait for: what they cost must not depend on how much is stored. */

@@ -159,7 +159,8 @@ async function fill(s: string): Promise<void> {
     INSERT INTO ${s}.sessions
     SELECT ${uid}, ${namespace}, ${uid}, CASE WHEN u % 2 = 0 THEN 'parent' ELSE '' END, ${T0} + u,
       CASE WHEN u % 3 = 0 THEN ${T0} + u END, 1, u % 2, false, false, false, u % 5 / 4, u % 5 / 4,
-      CASE WHEN u % 7 = 0 THEN u END, 1, ARRAY[${uid} || '.1'], ARRAY['all=', 'too=', 'some=' || u % 100], '[]', '{}'
+      CASE WHEN u % 7 = 0 THEN u END, 1, ARRAY[${uid} || '.1'], ARRAY['all=', 'too=', 'some=' || u % 100], '[]', '{}',
+      CASE u % 4 WHEN 0 THEN '' WHEN 1 THEN 'few' || u / 100 ELSE 'o1' END
     FROM ${from}`;
   await query(
     url,
@@ -172,7 +173,7 @@ async function fill(s: string): Promise<void> {
       "'n' || n",
       `generate_series(1, ${SESSIONS.namespaces}) AS n, generate_series(1, ${SESSIONS.elsewhere}) AS u`,
     ),
-    `INSERT INTO ${s}.labels SELECT uid, label, namespace, update_time, session_id
+    `INSERT INTO ${s}.labels SELECT uid, label, namespace, update_time, session_id, owner
       FROM ${s}.sessions, unnest(labels) AS label ON CONFLICT DO NOTHING`,
     `INSERT INTO ${s}.todos SELECT 'n' || n, 1, '[]' FROM generate_series(1, 1000) AS n`,
   );
@@ -197,6 +198,6 @@ function rareCalls(pool: PostgresPool, sql: Statements, uid: string): Readonly<R
     "who wrote a record": () => run(sql.writeOf, BIG.uid, "default"),
     "a blocked uid": () => run(sql.block, `${uid}-blocked`, "default", ...fields(true, 5)),
     "a record in the place of a blocked one": () =>
-      run(sql.unblock, `${uid}-blocked`, "default", 5, ...fields(false, 6)),
+      run(sql.unblock, `${uid}-blocked`, "default", 5, ...fields(false, 6), 0),
   };
 }

@@ -19,6 +19,7 @@ export function blockerOf(record: NextRecord): NextRecord {
     undo: null,
     origin: null,
   };
-  const { metadata: _metadata, labels: _labels, restoring: _restoring, expireTimeMicros: _expiry, ...rest } = record;
+  const { metadata: _metadata, labels: _labels, restoring: _restoring, expireTimeMicros: _expiry, ...named } = record;
+  const { owner: _owner, creatorKey: _key, isCounted: _isCounted, ...rest } = named;
   return { ...rest, ...nothing, title: "", deleted: true };
 }

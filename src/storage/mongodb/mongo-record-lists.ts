@@ -21,13 +21,15 @@ export class MongoRecordLists {
   }
 
   async list(
-    { parentId, labels = [] }: RecordFilter,
+    { parentId, labels = [], owner }: RecordFilter,
     { limit, after }: RecordPage,
     call?: Call,
   ): Promise<readonly SessionRecord[]> {
     const listed = {
       namespace: this.#namespace,
       ...(parentId ? { parent_id: parentId } : {}),
+      // Null finds those without one.
+      ...(owner !== undefined && { owner: owner || null }),
       // The index finds the first label of `$all`.
       ...(labels.length > 0 ? { labels: labels.length === 1 ? labels[0] : { $all: labels } } : {}),
       tombstone: LIVING,

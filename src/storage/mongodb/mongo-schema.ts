@@ -9,9 +9,9 @@ import type { RecordDocument } from "./record-document.js";
 /**
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and
- * records name their logs and drafts.
+ * records name their logs and drafts. Since 3, they name their owners.
  */
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 export interface TodosDocument {
   /** The namespace. */
@@ -48,6 +48,8 @@ export interface MongoIndex {
 export const KEY_LOG_SEQ = "log_seq";
 export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";
+export const KEY_OWNER = "namespace_owner_update";
+export const KEY_CREATOR = "namespace_creator";
 export const KEY_DRAFTING = "namespace_drafting";
 export const KEY_WORDS = "words_time";
 const KEY_SESSION_ID = "namespace_session";
@@ -74,6 +76,24 @@ export const INDEXES: readonly MongoIndex[] = [
     collection: "sessions",
     name: "namespace_label_update",
     key: { namespace: 1, labels: 1, tombstone: 1, update_time: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: KEY_OWNER,
+    key: { namespace: 1, owner: 1, tombstone: 1, update_time: 1, session_id: 1, bytes: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_owner_label_update",
+    key: { namespace: 1, owner: 1, labels: 1, tombstone: 1, update_time: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: KEY_CREATOR,
+    key: { namespace: 1, tombstone: 1, creator_key: 1, bytes: 1 },
     unique: false,
   },
   {

@@ -39,6 +39,14 @@ export interface RecordDocument {
   readonly metadata?: string;
   /** Each as `key=value`; absent when there are none. */
   readonly labels?: readonly string[];
+  /** Absent when it has none. */
+  readonly owner?: string;
+  /** Absent for 0. */
+  readonly ticket_generation?: number;
+  readonly creator_key?: string;
+  readonly is_counted?: true;
+  /** The counted bytes of its entries; absent where they are not counted. Like `forks`, no replacement changes them. */
+  readonly bytes?: Long | number;
   /** Absent when it has no expiry of its own. */
   readonly expire_time?: Long | number;
   readonly create_time: Long | number;
@@ -93,16 +101,16 @@ export interface RecordDocument {
 export const LIVING = "";
 
 /** The fields of a document that the store's caller decides. */
-type GivenFields = Omit<RecordDocument, "forks">;
+type GivenFields = Omit<RecordDocument, "forks" | "bytes">;
 
 export function toNewDocument(namespace: string, record: NextRecord, write: ObjectId): RecordDocument {
-  return { ...givenFields(namespace, record, write), forks: 0 };
+  return { ...givenFields(namespace, record, write), forks: 0, ...(record.isCounted && { bytes: int64(0) }) };
 }
 
 /**
- * The pipeline that replaces a record. It keeps the stored `forks`, and the stored update time if that is later. With
- * `nextRevision`, the new revision is one more than the one found, whatever the record says. Everything that a caller
- * chose is inside `$literal`.
+ * The pipeline that replaces a record. It keeps the stored `forks` and `bytes`, and the stored update time if that is
+ * later. With `nextRevision`, the new revision is one more than the one found, whatever the record says. Everything
+ * that a caller chose is inside `$literal`.
  */
 export function toReplacement(
   namespace: string,
@@ -116,6 +124,8 @@ export function toReplacement(
   const stored = {
     // Rule: forks-apart.
     forks: "$forks",
+    // Adds no field where the document has none.
+    bytes: "$bytes",
     update_time: { $cond: [isLater, "$update_time", given.update_time] },
     ...(nextRevision && { revision: { $add: ["$revision", 1] } }),
   };
@@ -133,6 +143,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
     title: document.title,
     ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as JsonObject }),
     ...(labels === undefined ? {} : { labels: labelsOf(labels) }),
+    ...accessOf(document),
     ...(expire_time === undefined ? {} : { expireTimeMicros: Number(expire_time) }),
     createTimeMicros: Number(document.create_time),
     updateTimeMicros: Number(document.update_time),
@@ -182,6 +193,10 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     title: record.title,
     ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
     ...(labels === undefined ? {} : { labels: labelTexts(labels) }),
+    ...(record.owner !== undefined && { owner: record.owner }),
+    ...(record.ticketGeneration !== undefined && { ticket_generation: record.ticketGeneration }),
+    ...(record.creatorKey !== undefined && { creator_key: record.creatorKey }),
+    ...(record.isCounted && { is_counted: true }),
     ...(expireTimeMicros === undefined ? {} : { expire_time: int64(expireTimeMicros) }),
     create_time: int64(record.createTimeMicros),
     update_time: int64(record.updateTimeMicros),
@@ -212,6 +227,16 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     marked_time: record.markedAtMs === null ? null : new Date(record.markedAtMs),
     sweep_time: sweepAtMs === null ? null : new Date(sweepAtMs),
     write,
+  };
+}
+
+/** Who may see a session, and whose quotas count it. */
+function accessOf({ owner, ticket_generation, creator_key, is_counted }: RecordDocument): Partial<SessionRecord> {
+  return {
+    ...(owner !== undefined && { owner }),
+    ...(ticket_generation !== undefined && { ticketGeneration: ticket_generation }),
+    ...(creator_key !== undefined && { creatorKey: creator_key }),
+    ...(is_counted && { isCounted: true }),
   };
 }
 

@@ -159,6 +159,25 @@ END $f$;`;
 }
 
 /**
+ * Adds to the counted bytes of records, or sets them. Locks the rows in the order of their key, and finds each by it.
+ * Version 2 of the schema adds this function.
+ */
+export function countBytesSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+CREATE FUNCTION ${s}.count_bytes_1(p_namespace text, p_uid text[], p_bytes bigint[], p_sets boolean)
+RETURNS void LANGUAGE plpgsql AS $f$
+DECLARE
+  g record;
+BEGIN
+  FOR g IN SELECT * FROM unnest(p_uid, p_bytes) AS new(uid, bytes) ORDER BY new.uid COLLATE "C" LOOP
+    UPDATE ${s}.sessions AS s SET bytes = CASE WHEN p_sets THEN g.bytes ELSE greatest(0, s.bytes + g.bytes) END
+      WHERE s.uid = g.uid AND s.namespace = p_namespace AND NOT s.blocked AND (p_sets OR s.bytes IS NOT NULL);
+  END LOOP;
+END $f$;`;
+}
+
+/**
  * The end of a session with the open log `p_uid` and `p_log`. The first row (kind 0) is the end of that log: `seq` as
  * in FIND_END, with the id and the time of the last message. Then come messages (kind 1), the newest first, of that log
  * and of the segments, each of which is a JSON array of uid, log, first and last. They end at a gap. A row of kind 2

@@ -10,20 +10,12 @@ export function listStatements(s: string) {
   return {
     newestFirst: list(s, ""),
     children: list(s, "AND s.parent_id = $5 AND s.parent_id <> ''"),
+    /** Written so that no index finds the parent: it may have more children than the owner has sessions. */
+    owned: list(s, "AND s.owner = $6 AND ($5 = '' OR s.parent_id || '' = $5)"),
     labeled: labeled(s, "$6::text"),
-    /** Follows the rarest of the labels. Of each, it counts no more than would make a page slow. */
-    labeledAll: labeled(
-      s,
-      `(
-        SELECT o.label FROM unnest($6::text[]) AS o(label) ORDER BY (
-          SELECT count(*) FROM (
-            SELECT 1 FROM ${s}.labels AS x WHERE x.namespace = $1 AND x.label = o.label
-              ORDER BY x.update_time DESC, x.session_id DESC LIMIT (SELECT ${MOST_COUNTED})
-          ) AS counted
-        ) LIMIT 1
-      )`,
-      `AND (SELECT count(*) FROM ${s}.labels AS x WHERE x.uid = l.uid AND x.label = ANY ($6)) = cardinality($6)`,
-    ),
+    labeledAll: labeledAll(s),
+    ownedLabeled: labeled(s, "$6::text", { owner: "$7::text" }),
+    ownedLabeledAll: labeledAll(s, "$7::text"),
     sweepable: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.forks = 0 AND s.sweep_time <= $2
       ORDER BY s.sweep_time ${limit("$3")}`,
     drafting: `${living} AND s.drafts > 0 AND s.uid > $2 ORDER BY s.uid ${limit("$3")}`,
@@ -44,13 +36,35 @@ function list(s: string, condition: string): string {
     ORDER BY s.update_time DESC, s.session_id DESC ${limit("$4")}`;
 }
 
+/** Follows the rarest of the labels $6. Of each, it counts no more than would make a page slow. */
+function labeledAll(s: string, owner?: string): string {
+  const rarest = `(
+      SELECT o.label FROM unnest($6::text[]) AS o(label) ORDER BY (
+        SELECT count(*) FROM (
+          SELECT 1 FROM ${s}.labels AS x WHERE x.namespace = $1 AND x.label = o.label ${ofOwner("x", owner)}
+            ORDER BY x.update_time DESC, x.session_id DESC LIMIT (SELECT ${MOST_COUNTED})
+        ) AS counted
+      ) LIMIT 1
+    )`;
+  const hasAll = `AND (SELECT count(*) FROM ${s}.labels AS x WHERE x.uid = l.uid AND x.label = ANY ($6)) = cardinality($6)`;
+  return labeled(s, rarest, { condition: hasAll, owner });
+}
+
+function ofOwner(labels: string, owner: string | undefined): string {
+  return owner === undefined ? "" : `AND ${labels}.owner = ${owner}`;
+}
+
 /** The same by the places of one label. Because of OFFSET, the session of each place is looked up by its key. */
-function labeled(s: string, label: string, condition = ""): string {
+function labeled(
+  s: string,
+  label: string,
+  { condition = "", owner }: { readonly condition?: string; readonly owner?: string | undefined } = {},
+): string {
   return `SELECT ${RECORD} FROM ${s}.labels AS l CROSS JOIN LATERAL (
       SELECT s.* FROM ${s}.sessions AS s
         WHERE s.uid = l.uid AND NOT s.deleted AND ($5 = '' OR s.parent_id = $5) ${condition} OFFSET 0
     ) AS s
-    WHERE l.namespace = $1 AND l.label = ${label} AND (l.update_time, l.session_id) < ($2::bigint, $3::text)
+    WHERE l.namespace = $1 ${ofOwner("l", owner)} AND l.label = ${label} AND (l.update_time, l.session_id) < ($2::bigint, $3::text)
     ORDER BY l.update_time DESC, l.session_id DESC ${limit("$4")}`;
 }
 

@@ -8,6 +8,7 @@ import type {
   Newest,
   NewestOptions,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -82,12 +83,18 @@ export class PostgresLogStore implements LogStore {
     return this.#records.delete(uid, call);
   }
 
-  listRecords({ parentId, labels = [] }: RecordFilter, { limit, after }: RecordPage, call?: Call) {
+  listRecords({ parentId, labels = [], owner }: RecordFilter, { limit, after }: RecordPage, call?: Call) {
     const { sql } = this.#shared;
     const columns = [...new Set(labels)].map(toColumn);
     const place = [after?.updateTimeMicros ?? Number.MAX_SAFE_INTEGER, toColumn(after?.sessionId ?? LAST_ID), limit];
     const parent = toColumn(parentId);
     const [label] = columns;
+    if (owner !== undefined) {
+      const given = toColumn(owner);
+      if (columns.length > 1) return this.#list(sql.ownedLabeledAll, [...place, parent, columns, given], call);
+      if (label !== undefined) return this.#list(sql.ownedLabeled, [...place, parent, label, given], call);
+      return this.#list(sql.owned, [...place, parent, given], call);
+    }
     if (columns.length > 1) return this.#list(sql.labeledAll, [...place, parent, columns], call);
     if (label !== undefined) return this.#list(sql.labeled, [...place, parent, label], call);
     if (parentId !== "") return this.#list(sql.children, [...place, parent], call);
@@ -158,6 +165,10 @@ export class PostgresLogStore implements LogStore {
 
   findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     return this.#logs.findOwned([uid], id, call);
+  }
+
+  listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]> {
+    return this.#logs.listOwned(uid, after, limit, call);
   }
 
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -24,7 +24,7 @@ export class PostgresRecords {
   async create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     const { pool, sql, changes } = this.#shared;
     const scope = [toColumn(record.uid), this.#namespace];
-    const values = [...scope, ...recordValues(record, newWrite())];
+    const values = [...scope, ...recordValues(record, newWrite()), bytesOf(record)];
     const blockedBy = newWrite();
     const blocker = [...scope, ...blockerValues(record, blockedBy)];
     const sentAtMs = performance.now();
@@ -173,7 +173,7 @@ export class PostgresRecords {
     call?: Call,
   ): Promise<"created" | "exists" | "unknown"> {
     const { pool, sql } = this.#shared;
-    const values = [...scope, blockedBy, ...recordValues(record, newWrite())];
+    const values = [...scope, blockedBy, ...recordValues(record, newWrite()), bytesOf(record)];
     return pool.settle(call, async (isRepeat) => {
       try {
         const isReplaced = countOf(await pool.run(sql.unblock, values, call)) === 1;
@@ -185,6 +185,11 @@ export class PostgresRecords {
       }
     });
   }
+}
+
+/** The counted bytes of a new record. */
+function bytesOf({ isCounted }: NextRecord): number | null {
+  return isCounted ? 0 : null;
 }
 
 function unknown({ sessionId }: NextRecord, done: string): DomainError {

@@ -4,7 +4,7 @@ import { DomainError } from "../../domain/errors.js";
 import { functionsSql } from "./functions.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
-import { SCHEMA_VERSION, SEARCH_INDEXES, schemaSql, searchIndexSql } from "./schema.js";
+import { SCHEMA_VERSION, SEARCH_INDEXES, schemaSql, searchIndexSql, upgradeSql } from "./schema.js";
 
 type SearchIndex = keyof typeof SEARCH_INDEXES;
 
@@ -28,14 +28,16 @@ export interface PrepareOptions {
 }
 
 /**
- * Makes what is missing; any number of processes may do so at once. Resolves to whether messages can be searched.
- * `failed_precondition`: the server is too old, the database has another encoding or isolation, a newer version made
- * the tables, or the role may not make them.
+ * Makes what is missing, and upgrades the tables of an older version; any number of processes may do so at once.
+ * Resolves to whether messages can be searched. `failed_precondition`: the server is too old, the database has another
+ * encoding or isolation, a newer version made the tables, or the role may not make or upgrade them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
   const { schema, search } = options;
   await checkServer(pool);
-  if ((await versionOf(pool, schema)) === undefined) await pool.withClient((client) => makeSchema(client, options));
+  const found = await versionOf(pool, schema);
+  if (found === undefined) await pool.withClient((client) => makeSchema(client, options));
+  if (found === 1) await pool.withClient((client) => upgradeSchema(client, schema));
   const version = await versionOf(pool, schema);
   if (version === undefined) {
     throw new DomainError("failed_precondition", `Table meta of schema ${quoted(schema)} is not session-pool's`);
@@ -48,6 +50,15 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
   }
   if (search === true) for (const name of SEARCH_NAMES) await ensureIndex(pool, schema, name);
   return search !== false && (await hasSearch(pool, schema));
+}
+
+/** The SQL that upgrades the tables of version 1, for roles that may not: somebody else runs it. */
+export function upgradeScript(schema: string, role: string): string {
+  return `BEGIN;
+${upgradeSql(schema)}
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${quoted(schema)} TO ${quoted(role)};
+COMMIT;
+`;
 }
 
 /** All of the SQL, for roles that may not create a schema: somebody else runs it, and grants the role what it needs. */
@@ -95,26 +106,45 @@ async function versionOf(pool: PostgresPool, schema: string): Promise<number | u
   return row?.[0] as number | undefined;
 }
 
-/** One transaction, under a lock for which processes that start together wait. */
 async function makeSchema(client: pg.ClientBase, { schema, create, search }: PrepareOptions): Promise<void> {
   if (!create) {
     throw new DomainError("failed_precondition", `There is no session-pool in schema ${quoted(schema)}`);
   }
+  const refusal = `The role may not make schema ${quoted(schema)}`;
+  await alone(client, schema, { refusal, command: "schema" }, async () => {
+    if ((await client.query(FIND_META, [schema])).rows.length > 0) return;
+    const found = await client.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema]);
+    await client.query(schemaSql(schema, { isMade: found.rows.length > 0 }) + functionsSql(schema));
+    const indexes = search === true ? SEARCH_NAMES : [];
+    for (const name of indexes) await client.query(searchIndexSql(schema, name, false));
+  });
+}
+
+async function upgradeSchema(client: pg.ClientBase, schema: string): Promise<void> {
+  const refusal = `The role may not upgrade schema ${quoted(schema)}`;
+  await alone(client, schema, { refusal, command: "schema --upgrade" }, async () => {
+    const { rows } = await client.query(`SELECT version FROM ${quoted(schema)}.meta WHERE id = 1`);
+    if (rows[0]?.version === 1) await client.query(upgradeSql(schema));
+  });
+}
+
+/** One transaction, under a lock for which processes that start together wait. */
+async function alone(
+  client: pg.ClientBase,
+  schema: string,
+  { refusal, command }: { readonly refusal: string; readonly command: string },
+  work: () => Promise<void>,
+): Promise<void> {
   try {
     await client.query("BEGIN");
     await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`session-pool ${schema}`]);
-    if ((await client.query(FIND_META, [schema])).rows.length === 0) {
-      const found = await client.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema]);
-      await client.query(schemaSql(schema, { isMade: found.rows.length > 0 }) + functionsSql(schema));
-      const indexes = search === true ? SEARCH_NAMES : [];
-      for (const name of indexes) await client.query(searchIndexSql(schema, name, false));
-    }
+    await work();
     await client.query("COMMIT");
   } catch (error) {
     if (!(error instanceof pg.DatabaseError) || error.code !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new DomainError(
       "failed_precondition",
-      `The role may not make schema ${quoted(schema)} (${error.message}); \`session-pool schema\` prints the SQL for a role that may`,
+      `${refusal} (${error.message}); \`session-pool ${command}\` prints the SQL for a role that may`,
       { cause: error },
     );
   }

@@ -5,9 +5,9 @@ export function recordStatements(s: string) {
   const sessions = `${s}.sessions AS s`;
   return {
     create: `WITH new AS (
-        INSERT INTO ${s}.sessions (uid, namespace, forks, blocked, ${RECORD_FIELDS.join(", ")})
-          VALUES ($1, $2, 0, false, ${fieldsFrom(3)}) ON CONFLICT DO NOTHING
-          RETURNING uid, namespace, update_time, session_id, labels
+        INSERT INTO ${s}.sessions (uid, namespace, forks, blocked, ${RECORD_FIELDS.join(", ")}, bytes)
+          VALUES ($1, $2, 0, false, ${fieldsFrom(3)}, ${BYTES(3)}) ON CONFLICT DO NOTHING
+          RETURNING uid, namespace, owner, update_time, session_id, labels
       ), ${labelsOf(s, "new", 3)}
       SELECT count(*) FROM new`,
     /** Waits for a first send that is still under way, and for the standbys that it may not have waited for. */
@@ -16,9 +16,9 @@ export function recordStatements(s: string) {
         ON CONFLICT (uid) DO UPDATE SET write = sessions.write
         RETURNING blocked, write`,
     unblock: `WITH new AS (
-        UPDATE ${sessions} SET ${settingsFrom(4)}, blocked = false
+        UPDATE ${sessions} SET ${settingsFrom(4)}, bytes = ${BYTES(4)}, blocked = false
           WHERE s.uid = $1 AND s.namespace = $2 AND s.blocked AND s.write = $3
-          RETURNING s.uid, s.namespace, s.update_time, s.session_id, s.labels
+          RETURNING s.uid, s.namespace, s.owner, s.update_time, s.session_id, s.labels
       ), ${labelsOf(s, "new", 4)}
       SELECT count(*) FROM new`,
     byUid: `SELECT ${RECORD} FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked`,
@@ -39,11 +39,18 @@ export function recordStatements(s: string) {
       RETURNING s.forks`,
     replace: replacement(s, "s.revision = $3 AND NOT s.blocked"),
     /** The revision is the next one, whatever the record says. */
-    publish: replacement(s, "s.restoring", "CASE WHEN $3::bigint IS NULL THEN s.revision + 1 ELSE $8 END"),
+    publish: replacement(
+      s,
+      "s.restoring",
+      `CASE WHEN $3::bigint IS NULL THEN s.revision + 1 ELSE $${4 + RECORD_FIELDS.indexOf("revision")} END`,
+    ),
     deleteRecord: `DELETE FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND s.deleted AND NOT s.blocked
       RETURNING s.uid`,
   };
 }
+
+/** The bytes of a new record, which follow its fields. */
+const BYTES = (first: number) => `$${first + RECORD_FIELDS.length}::bigint`;
 
 function fieldsFrom(first: number): string {
   return RECORD_FIELDS.map((_, i) => `$${first + i}`).join(", ");
@@ -63,8 +70,9 @@ function settingsFrom(first: number, revision?: string): string {
 function labelsOf(s: string, record: string, first: number): string {
   const labels = `$${first + RECORD_FIELDS.indexOf("labels")}::text[]`;
   return `labeled AS (
-        INSERT INTO ${s}.labels (uid, label, namespace, update_time, session_id)
-          SELECT r.uid, l.label, r.namespace, r.update_time, r.session_id FROM ${record} AS r, unnest(${labels}) AS l(label)
+        INSERT INTO ${s}.labels (uid, label, namespace, owner, update_time, session_id)
+          SELECT r.uid, l.label, r.namespace, r.owner, r.update_time, r.session_id
+            FROM ${record} AS r, unnest(${labels}) AS l(label)
       )`;
 }
 
@@ -77,11 +85,11 @@ function replacement(s: string, condition: string, revision?: string): string {
     ), dropped AS (
       DELETE FROM ${s}.labels AS l USING changed AS c WHERE l.uid = c.uid AND NOT l.label = ANY (${labels})
     ), added AS (
-      INSERT INTO ${s}.labels (uid, label, namespace, update_time, session_id)
-        SELECT c.uid, l.label, c.namespace, c.update_time, c.session_id
+      INSERT INTO ${s}.labels (uid, label, namespace, owner, update_time, session_id)
+        SELECT c.uid, l.label, c.namespace, c.owner, c.update_time, c.session_id
         FROM changed AS c, unnest(${labels}) AS l(label)
-        ON CONFLICT ON CONSTRAINT labels_by_uid
-          DO UPDATE SET update_time = excluded.update_time, session_id = excluded.session_id
+        ON CONFLICT ON CONSTRAINT labels_by_uid DO UPDATE
+          SET owner = excluded.owner, update_time = excluded.update_time, session_id = excluded.session_id
     )
     SELECT ${RECORD} FROM changed AS s`;
 }

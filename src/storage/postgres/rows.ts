@@ -66,6 +66,8 @@ export const RECORD_COLUMNS = 6;
 export const RECORD_FIELDS = [
   "session_id",
   "parent_id",
+  "owner",
+  "creator_key",
   "update_time",
   "expire_time",
   "revision",
@@ -88,6 +90,8 @@ export function recordValues(record: NextRecord, write: number): Value[] {
   return [
     toColumn(record.sessionId),
     toColumn(record.parentId),
+    toColumn(record.owner ?? ""),
+    record.creatorKey === undefined ? null : toColumn(record.creatorKey),
     updateTimeMicros,
     record.expireTimeMicros ?? null,
     revision,

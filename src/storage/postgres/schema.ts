@@ -1,7 +1,8 @@
+import { countBytesSql } from "./functions.js";
 import { quoted } from "./postgres-url.js";
 
-/** The version of the tables. A newer one may add to them, so that older processes go on beside newer ones. */
-export const SCHEMA_VERSION = 1;
+/** The version of the tables. Since 2, sessions have owners. */
+export const SCHEMA_VERSION = 2;
 
 /**
  * Makes everything in a schema that is empty or missing. Every statement names the schema, so `search_path`, which the
@@ -23,7 +24,7 @@ CREATE TABLE ${s}.meta (
   id int PRIMARY KEY CHECK (id = 1),
   version int NOT NULL
 );
-INSERT INTO ${s}.meta (id, version) VALUES (1, ${SCHEMA_VERSION});
+INSERT INTO ${s}.meta (id, version) VALUES (1, 1);
 
 CREATE TABLE ${s}.messages (
   uid text COLLATE "C" NOT NULL,
@@ -90,6 +91,29 @@ CREATE TABLE ${s}.todos (
   revision bigint NOT NULL,
   body text COLLATE "C" NOT NULL
 );
+${upgradeSql(schema)}`;
+}
+
+/**
+ * Turns version 1 into version 2. A new schema gets what is new in the same way, so that it is the same as one that was
+ * upgraded. `owner` is empty where a session has none. `bytes` is null in a record whose entries are not counted; an
+ * update of a record leaves it alone.
+ */
+export function upgradeSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+ALTER TABLE ${s}.sessions
+  ADD COLUMN owner text COLLATE "C" NOT NULL DEFAULT '',
+  ADD COLUMN creator_key text COLLATE "C",
+  ADD COLUMN bytes bigint;
+ALTER TABLE ${s}.labels ADD COLUMN owner text COLLATE "C" NOT NULL DEFAULT '';
+CREATE INDEX sessions_by_owner ON ${s}.sessions (namespace, owner, update_time, session_id) WHERE NOT deleted;
+CREATE INDEX sessions_by_key ON ${s}.sessions (namespace, creator_key, bytes)
+  WHERE NOT deleted AND creator_key IS NOT NULL;
+CREATE INDEX sessions_by_bytes ON ${s}.sessions (namespace, owner, bytes) WHERE NOT deleted AND bytes IS NOT NULL;
+CREATE INDEX labels_by_owner ON ${s}.labels (namespace, owner, label, update_time, session_id);
+${countBytesSql(schema)}
+UPDATE ${s}.meta SET version = 2 WHERE id = 1;
 `;
 }
 

@@ -1,9 +1,9 @@
 import { labelTexts } from "../../domain/labels.js";
-import type { NextRecord, RecordPage } from "../history/log-store.js";
+import type { NextRecord, RecordFilter, RecordPage } from "../history/log-store.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import type { Row, Statements } from "./statements.js";
+import type { Row, Statement, Statements } from "./statements.js";
 
-type Labeled = Pick<NextRecord, "uid" | "sessionId" | "updateTimeMicros" | "labels" | "deleted">;
+type Labeled = Pick<NextRecord, "uid" | "sessionId" | "owner" | "updateTimeMicros" | "labels" | "deleted">;
 
 /** A session that has a label, with its place in lists. */
 export interface LabelPlace {
@@ -28,7 +28,8 @@ export class LabelTable {
     const uid = toColumn(record.uid);
     if (before?.labels !== undefined && !before.deleted) this.#sql.deleteLabels.run(uid);
     if (record.labels === undefined || record.deleted) return;
-    const place = [this.#namespace, record.updateTimeMicros, toColumn(record.sessionId)] as const;
+    const owner = toColumn(record.owner ?? "");
+    const place = [this.#namespace, owner, record.updateTimeMicros, toColumn(record.sessionId)] as const;
     for (const label of labelTexts(record.labels)) this.#sql.insertLabel.run(uid, toColumn(label), ...place);
   }
 
@@ -38,20 +39,18 @@ export class LabelTable {
   }
 
   /** The rows of the records of a page. */
-  records(label: string, { limit, after }: RecordPage): Row[] {
-    const scope = [this.#namespace, toColumn(label)] as const;
-    if (after === undefined) return this.#sql.labeled.all(...scope, limit);
-    return this.#sql.labeledAfter.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit);
+  records(label: string, owner: RecordFilter["owner"], page: RecordPage): Row[] {
+    const { labeled, labeledAfter, ownedLabeled, ownedLabeledAfter } = this.#sql;
+    const [first, later] = owner === undefined ? [labeled, labeledAfter] : [ownedLabeled, ownedLabeledAfter];
+    return pageOf(first, later, this.#scope(label, owner), page);
   }
 
   /** The places of the sessions of a page. */
-  places(label: string, { limit, after }: RecordPage): LabelPlace[] {
-    const scope = [this.#namespace, toColumn(label)] as const;
-    const rows =
-      after === undefined
-        ? this.#sql.labelPlaces.all(...scope, limit)
-        : this.#sql.labelPlacesAfter.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit);
-    return rows.map((row) => {
+  places(label: string, owner: RecordFilter["owner"], page: RecordPage): LabelPlace[] {
+    const { labelPlaces, labelPlacesAfter, ownedLabelPlaces, ownedLabelPlacesAfter } = this.#sql;
+    const [first, later] =
+      owner === undefined ? [labelPlaces, labelPlacesAfter] : [ownedLabelPlaces, ownedLabelPlacesAfter];
+    return pageOf(first, later, this.#scope(label, owner), page).map((row) => {
       const [uid, updateTimeMicros, sessionId] = row as [string, number, string];
       return { uid: fromColumn(uid), updateTimeMicros, sessionId: fromColumn(sessionId) };
     });
@@ -60,4 +59,19 @@ export class LabelTable {
   has(uid: string, label: string): boolean {
     return this.#sql.hasLabel.get(toColumn(uid), toColumn(label)) !== undefined;
   }
+
+  #scope(label: string, owner: RecordFilter["owner"]): readonly string[] {
+    return [this.#namespace, toColumn(label), ...(owner === undefined ? [] : [toColumn(owner)])];
+  }
+}
+
+/** The rows of a page. `later` has the place that they come after as further parameters. */
+export function pageOf(
+  first: Statement,
+  later: Statement,
+  scope: readonly string[],
+  { limit, after }: RecordPage,
+): Row[] {
+  if (after === undefined) return first.all(...scope, limit);
+  return later.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit);
 }

@@ -19,8 +19,8 @@ const READ_1 =
 const SET_FORKS = "UPDATE sessions SET forks = ? WHERE uid = ?";
 
 /**
- * Migrates version 1 to version 2, inside a transaction that the caller holds: the logs that a record names move from
- * its JSON into columns. Whatever is waiting to be swept is marked again by the next sweep. `tables` holds the
+ * Migrates version 1 to the newest one, inside a transaction that the caller holds: the logs that a record names move
+ * from its JSON into columns. Whatever is waiting to be swept is marked again by the next sweep. `tables` holds the
  * statements that make the new tables.
  */
 export function migrateFrom1(db: Database.Database, tables: string): void {
@@ -33,7 +33,7 @@ export function migrateFrom1(db: Database.Database, tables: string): void {
   for (let rows = read.all(""); rows.length > 0; rows = read.all(rows.at(-1)?.[0] as string)) {
     for (const row of rows) {
       const [uid, namespace, forks] = row as [string, string, number];
-      insert.run(uid, namespace, ...recordToRow(recordOf(row)));
+      insert.run(uid, namespace, null, ...recordToRow(recordOf(row)));
       if (forks > 0) setForks.run(forks, uid);
     }
   }

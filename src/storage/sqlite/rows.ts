@@ -90,6 +90,8 @@ export function recordToRow(record: NextRecord): Bound[] {
     uid: _uid,
     sessionId,
     parentId,
+    owner,
+    creatorKey,
     updateTimeMicros,
     revision,
     deleted,
@@ -102,6 +104,8 @@ export function recordToRow(record: NextRecord): Bound[] {
   return [
     toColumn(sessionId),
     toColumn(parentId),
+    toColumn(owner ?? ""),
+    creatorKey === undefined ? null : toColumn(creatorKey),
     updateTimeMicros,
     record.expireTimeMicros ?? null,
     revision,
@@ -125,11 +129,14 @@ function listOf<T>(column: string | null): readonly T[] {
 }
 
 export function rowToRecord(row: Row): SessionRecord {
-  const [uid, forks, sessionId, parentId, updateTimeMicros, , revision, deleted, , log, namedLogs, drafts, body] =
+  const [uid, forks, sessionId, parentId, owner, creatorKey, updateTimeMicros, , revision, deleted, , ...content] =
     row as RecordColumns;
+  const [log, namedLogs, drafts, body] = content;
   const { version, ...rest } = JSON.parse(body) as RecordBody;
   return {
     ...rest,
+    ...(owner !== "" && { owner: fromColumn(owner) }),
+    ...(creatorKey !== null && { creatorKey: fromColumn(creatorKey) }),
     sessionRevision: version,
     uid: fromColumn(uid),
     sessionId: fromColumn(sessionId),
@@ -149,6 +156,8 @@ type RecordColumns = readonly [
   number,
   string,
   string,
+  string,
+  string | null,
   number,
   number | null,
   number,
@@ -166,6 +175,8 @@ type RecordBody = Omit<
   | "forks"
   | "sessionId"
   | "parentId"
+  | "owner"
+  | "creatorKey"
   | "updateTimeMicros"
   | "revision"
   | "sessionRevision"

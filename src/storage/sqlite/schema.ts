@@ -5,7 +5,7 @@ import { migrateFrom1 } from "./migrate-from-1.js";
 
 /** `SPOL`, which distinguishes our files from those of other programs. */
 export const APPLICATION_ID = 0x53504f4c;
-export const SCHEMA_VERSION = 2;
+export const SCHEMA_VERSION = 3;
 
 /** Large enough for messages of a few KB. With pages of 4 KiB, a message of 1 KB would need an overflow page. */
 export const PAGE_BYTES = 8192;
@@ -70,6 +70,22 @@ CREATE TABLE labels (
 CREATE INDEX labels_by_time ON labels (namespace, label, update_time, session_id);
 `;
 
+/**
+ * What version 3 adds. A new file gets it in the same way, so that it is the same as one that was upgraded. `owner` is
+ * empty where a session has none. `bytes` is null in a record whose entries are not counted; an update of a record
+ * leaves it alone.
+ */
+const OWNERS = `
+ALTER TABLE sessions ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN creator_key TEXT;
+ALTER TABLE sessions ADD COLUMN bytes INTEGER;
+ALTER TABLE labels ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX sessions_by_owner ON sessions (namespace, owner, update_time, session_id) WHERE deleted = 0;
+CREATE INDEX sessions_by_key ON sessions (namespace, creator_key, bytes) WHERE deleted = 0 AND creator_key IS NOT NULL;
+CREATE INDEX sessions_by_bytes ON sessions (namespace, owner, bytes) WHERE deleted = 0 AND bytes IS NOT NULL;
+CREATE INDEX labels_by_owner ON labels (namespace, owner, label, update_time, session_id);
+`;
+
 const TODOS = `
 CREATE TABLE todos (
 	namespace TEXT NOT NULL PRIMARY KEY,
@@ -106,8 +122,10 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    if (version === 0) db.exec(`${MESSAGES} ${SESSIONS} ${LABELS} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
-    if (version === 1) migrateFrom1(db, `${SESSIONS} ${LABELS}`);
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS}`;
+    if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
+    if (version === 1) migrateFrom1(db, tables);
+    if (version === 2) db.exec(OWNERS);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }

@@ -1,7 +1,7 @@
 import type { ExpiryBounds, NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import { type LabelPlace, LabelTable } from "./label-table.js";
+import { type LabelPlace, LabelTable, pageOf } from "./label-table.js";
 import { RecordCache } from "./record-cache.js";
 import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
@@ -9,7 +9,7 @@ import type { Row, Statements } from "./statements.js";
 /** Some records of a list that is being scanned, and where the scan continues. */
 export interface Matching {
   readonly records: readonly SessionRecord[];
-  readonly end: LabelPlace | null;
+  readonly end: Omit<LabelPlace, "uid"> | null;
 }
 
 /**
@@ -31,7 +31,7 @@ export class SessionTable {
 
   create(record: NextRecord): "created" | "exists" {
     const uid = toColumn(record.uid);
-    if (this.#sql.insertRecord.run(uid, this.namespace, ...recordToRow(record)) === 1) {
+    if (this.#sql.insertRecord.run(uid, this.namespace, record.isCounted ? 0 : null, ...recordToRow(record)) === 1) {
       this.#labels.put(record);
       return "created";
     }
@@ -89,7 +89,7 @@ export class SessionTable {
     const after = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) };
     const row = recordToRow(after);
     const uid = toColumn(record.uid);
-    // Rule: forks-apart. The statement leaves `forks` alone.
+    // Rule: forks-apart. The statement leaves `forks` and `bytes` alone.
     this.#sql.updateRecord.run(...row, uid);
     this.#labels.put(after, before);
     return rowToRecord([uid, before.forks, ...row]);
@@ -110,24 +110,30 @@ export class SessionTable {
     return true;
   }
 
-  list({ parentId, labels: [label] = [] }: RecordFilter, page: RecordPage): SessionRecord[] {
-    if (label !== undefined) return this.#labels.records(label, page).map(rowToRecord);
-    const { limit, after } = page;
-    const scope = parentId === "" ? [this.namespace] : [this.namespace, toColumn(parentId)];
-    if (after === undefined) {
-      const first = parentId === "" ? this.#sql.newest : this.#sql.children;
-      return first.all(...scope, limit).map(rowToRecord);
-    }
-    const rest = parentId === "" ? this.#sql.newestAfter : this.#sql.childrenAfter;
-    return rest.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit).map(rowToRecord);
+  list({ parentId, labels: [label] = [], owner }: RecordFilter, page: RecordPage): SessionRecord[] {
+    if (label !== undefined) return this.#labels.records(label, owner, page).map(rowToRecord);
+    const { newest, newestAfter, owned, ownedAfter, children, childrenAfter } = this.#sql;
+    const { namespace } = this;
+    const rows = () => {
+      if (owner !== undefined) return pageOf(owned, ownedAfter, [namespace, toColumn(owner)], page);
+      if (parentId !== "") return pageOf(children, childrenAfter, [namespace, toColumn(parentId)], page);
+      return pageOf(newest, newestAfter, [namespace], page);
+    };
+    return rows().map(rowToRecord);
   }
 
   /**
-   * The sessions on a page of the first label's sessions that pass the filter, and where the page ends; null when it
-   * was the last page.
+   * The sessions that pass the filter on a page of those with the first label, or else with the owner, and where the
+   * page ends; null when it was the last page.
    */
-  matching({ parentId, labels: [first = "", ...others] = [] }: RecordFilter, page: RecordPage): Matching {
-    const places = this.#labels.places(first, page);
+  matching(filter: RecordFilter, page: RecordPage): Matching {
+    const { parentId, labels: [first, ...others] = [], owner } = filter;
+    if (first === undefined) {
+      const owned = this.list({ parentId: "", owner }, page);
+      const records = owned.filter((record) => record.parentId === parentId);
+      return { records, end: owned.length < page.limit ? null : (owned.at(-1) ?? null) };
+    }
+    const places = this.#labels.places(first, owner, page);
     const records = places
       .filter(({ uid }) => others.every((label) => this.#labels.has(uid, label)))
       .map(({ uid }) => this.byUid(uid) as SessionRecord)

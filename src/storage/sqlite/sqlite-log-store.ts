@@ -9,6 +9,7 @@ import type {
   Newest,
   NewestOptions,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -101,8 +102,8 @@ export class SqliteLogStore implements LogStore {
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
-    const { labels = [], parentId } = filter;
-    const isOneKey = labels.length === 0 || (labels.length === 1 && parentId === "");
+    const { labels = [], parentId, owner } = filter;
+    const isOneKey = parentId === "" ? labels.length < 2 : labels.length === 0 && owner === undefined;
     if (isOneKey) return this.#connection.read(() => this.#sessions.list(filter, page), call);
     return this.#listMatching(filter, page, call);
   }
@@ -189,6 +190,15 @@ export class SqliteLogStore implements LogStore {
     return this.#connection.read(() => this.#messages.findOwned(uid, id), call);
   }
 
+  async listOwned(
+    uid: string,
+    after: OwnedPlace | undefined,
+    limit: number,
+    call?: Call,
+  ): Promise<readonly OwnedPlace[]> {
+    return this.#connection.read(() => this.#messages.listOwned(uid, after, limit), call);
+  }
+
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     const kept = [...entries];
     await this.#connection.write(() => {
@@ -247,7 +257,7 @@ export class SqliteLogStore implements LogStore {
 
   async close(): Promise<void> {}
 
-  /** Scans the sessions that have the first label, some at a time, until the page is full. */
+  /** Scans the sessions that have the first label, or else the owner, some at a time, until the page is full. */
   async #listMatching(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<SessionRecord[]> {
     const found: SessionRecord[] = [];
     for (let place = after; ; await setImmediate()) {

@@ -5,7 +5,7 @@ import type Database from "libsql";
  */
 const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS BLOB)";
 const FIELDS =
-  "session_id, parent_id, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
+  "session_id, parent_id, owner, creator_key, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
 const RECORD = `uid, forks, ${FIELDS}`;
 /** How many columns a record has. */
 export const RECORD_COLUMNS = RECORD.split(", ").length;
@@ -14,8 +14,17 @@ export const RECORD_COLUMNS = RECORD.split(", ").length;
 const OF_SESSIONS = RECORD.split(", ")
   .map((field) => `sessions.${field}`)
   .join();
+const LABELED = "labels.namespace = ? AND labels.label = ?";
 /** The join follows the index of the labels, whose order is the order of the list. */
-const OF_LABELED = `${OF_SESSIONS} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE labels.namespace = ? AND labels.label = ?`;
+const OF_LABELED = `${OF_SESSIONS} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE ${LABELED}`;
+const OF_OWNED_LABELED = `${OF_LABELED} AND labels.owner = ?`;
+const LABEL_PLACES = `SELECT uid, update_time, session_id FROM labels WHERE ${LABELED}`;
+const OWNED_PLACES = `${LABEL_PLACES} AND labels.owner = ?`;
+const AFTER_PLACE = "AND (update_time, session_id) < (?, ?)";
+const AFTER_LABEL = "AND (labels.update_time, labels.session_id) < (?, ?)";
+const NEWEST_FIRST = "ORDER BY update_time DESC, session_id DESC LIMIT ?";
+const NEWEST_LABELED = "ORDER BY labels.update_time DESC, labels.session_id DESC LIMIT ?";
+const OWNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND owner = ? AND deleted = 0`;
 
 /** The columns of a message in a page. */
 const MESSAGE = "json_array(seq, id, timestamp, role, messages.session_id, origin, octet_length(messages.body))";
@@ -66,29 +75,37 @@ export const SQL = {
   updateBody: "UPDATE messages SET size = ?, body = ? WHERE log = ? AND seq = ? AND id = ?",
   placesOfRange: "SELECT log, seq, size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
+  entriesOfOwner: `SELECT log, seq, session_id, origin FROM messages
+    WHERE (log, seq) > (?, ?) AND log < ? AND id IS NOT NULL ORDER BY log, seq LIMIT ?`,
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
-  insertRecord: `INSERT INTO sessions (uid, namespace, forks, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   logsOfRecord: "SELECT update_time, deleted, log, named_logs, drafts FROM sessions WHERE uid = ? AND namespace = ?",
   ownerExists: "SELECT 1 FROM sessions WHERE uid = ?",
   recordByUid: `SELECT ${RECORD} FROM sessions WHERE uid = ? AND namespace = ?`,
   recordById: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND session_id = ? AND deleted = 0`,
-  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
+  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
+  addBytes: "UPDATE sessions SET bytes = max(0, bytes + ?) WHERE uid = ? AND namespace = ? AND bytes IS NOT NULL",
+  setBytes: "UPDATE sessions SET bytes = ? WHERE uid = ? AND namespace = ?",
   addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
   touch: "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted = 0 AND update_time < ?",
   newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   childrenAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  labeled: `SELECT ${OF_LABELED} ORDER BY labels.update_time DESC, labels.session_id DESC LIMIT ?`,
-  labeledAfter: `SELECT ${OF_LABELED} AND (labels.update_time, labels.session_id) < (?, ?) ORDER BY labels.update_time DESC, labels.session_id DESC LIMIT ?`,
-  insertLabel: "INSERT INTO labels (uid, label, namespace, update_time, session_id) VALUES (?, ?, ?, ?, ?)",
+  owned: `${OWNED} ${NEWEST_FIRST}`,
+  ownedAfter: `${OWNED} ${AFTER_PLACE} ${NEWEST_FIRST}`,
+  labeled: `SELECT ${OF_LABELED} ${NEWEST_LABELED}`,
+  labeledAfter: `SELECT ${OF_LABELED} ${AFTER_LABEL} ${NEWEST_LABELED}`,
+  ownedLabeled: `SELECT ${OF_OWNED_LABELED} ${NEWEST_LABELED}`,
+  ownedLabeledAfter: `SELECT ${OF_OWNED_LABELED} ${AFTER_LABEL} ${NEWEST_LABELED}`,
+  insertLabel: "INSERT INTO labels (uid, label, namespace, owner, update_time, session_id) VALUES (?, ?, ?, ?, ?, ?)",
   deleteLabels: "DELETE FROM labels WHERE uid = ?",
   touchLabels: "UPDATE labels SET update_time = ? WHERE uid = ?",
-  labelPlaces:
-    "SELECT uid, update_time, session_id FROM labels WHERE namespace = ? AND label = ? ORDER BY update_time DESC, session_id DESC LIMIT ?",
-  labelPlacesAfter:
-    "SELECT uid, update_time, session_id FROM labels WHERE namespace = ? AND label = ? AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?",
+  labelPlaces: `${LABEL_PLACES} ${NEWEST_FIRST}`,
+  labelPlacesAfter: `${LABEL_PLACES} ${AFTER_PLACE} ${NEWEST_FIRST}`,
+  ownedLabelPlaces: `${OWNED_PLACES} ${NEWEST_FIRST}`,
+  ownedLabelPlacesAfter: `${OWNED_PLACES} ${AFTER_PLACE} ${NEWEST_FIRST}`,
   hasLabel: "SELECT 1 FROM labels WHERE uid = ? AND label = ?",
   /** Rule: sweep-unforked-only. */
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,

@@ -22,6 +22,11 @@ const READS: Readonly<Record<string, (store: LogStore) => Promise<unknown>>> = {
   "a later page of sessions": (store) =>
     store.listRecords({ parentId: "" }, { limit: 5, after: { updateTimeMicros: T0 + 9, sessionId: "x" } }),
   "a page of a parent": (store) => store.listRecords({ parentId: "p" }, { limit: 5 }),
+  "a page of an owner": (store) => store.listRecords({ parentId: "", owner: "o1" }, { limit: 5 }),
+  "a page without an owner": (store) => store.listRecords({ parentId: "", owner: "" }, { limit: 5 }),
+  "a page of an owner and a label": (store) =>
+    store.listRecords({ parentId: "", labels: ["a=1"], owner: "o1" }, { limit: 5 }),
+  "a page of an owner and a parent": (store) => store.listRecords({ parentId: "p", owner: "o1" }, { limit: 5 }),
   "a page of a label": (store) => store.listRecords({ parentId: "", labels: ["a=1"] }, { limit: 5 }),
 };
 
@@ -31,7 +36,8 @@ export function describeCosts(subject: LogStoreSubject): void {
       const { harness, database, store } = subject;
       if (!harness.sentDuring) return context.skip("the harness does not tell which statements a database is sent");
       for (let i = 0; i < 12; i++) {
-        await created(store, `u${i}`, { parentId: "p", labels: { a: `${i % 3}` }, updateTimeMicros: T0 + i });
+        const given = { parentId: "p", labels: { a: `${i % 3}` }, owner: i % 4 === 0 ? undefined : `o${i % 4}` };
+        await created(store, `u${i}`, { ...given, updateTimeMicros: T0 + i });
         await fill(store, `u${i}.1`, 1, 90, () => ({ remaining: 0 }));
       }
       for (const [name, read] of Object.entries(READS)) {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LogStore, SessionRecord } from "../../../src/storage/history/log-store.js";
+import type { LogStore, RecordFilter, SessionRecord } from "../../../src/storage/history/log-store.js";
 import { created, entry, ODD_TEXTS, record, replaced, T0 } from "./fixtures.js";
 import type { LogStoreSubject } from "./subject.js";
 
@@ -7,6 +7,8 @@ export function describeRecordLists(subject: LogStoreSubject): void {
   const having = (...labels: string[]) => ({ parentId: "", labels });
   const labeled = async (...labels: string[]) =>
     uidsOf(await subject.store.listRecords(having(...labels), { limit: 100 }));
+  const owned = async (owner: string, ...labels: string[]) =>
+    uidsOf(await subject.store.listRecords({ parentId: "", labels, owner }, { limit: 100 }));
 
   describe("listRecords", () => {
     it("lists living records, most recently updated first", async () => {
@@ -33,7 +35,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       await created(subject.store, "u3", { parentId: "parent", updateTimeMicros: T0 + 2 });
       await created(subject.store, "u4", { parentId: "parent2" });
       expect(uidsOf(await subject.store.listRecords({ parentId: "parent" }, { limit: 10 }))).toEqual(["u3", "u2"]);
-      expect(await pagedUids(subject.store, "parent", 1)).toEqual(["u3", "u2"]);
+      expect(await pagedUids(subject.store, { parentId: "parent" }, 1)).toEqual(["u3", "u2"]);
       expect(await subject.store.listRecords({ parentId: "nobody" }, { limit: 10 })).toEqual([]);
     });
 
@@ -86,6 +88,83 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       ]);
     });
 
+    it("lists only records of the owner, or without one, in their current state", async () => {
+      const [ada, bob, nobody] = ["ada", "bob", ""];
+      const first = await created(subject.store, "u1", { owner: ada, updateTimeMicros: T0 + 1 });
+      const second = await created(subject.store, "u2", { owner: ada, updateTimeMicros: T0 + 3 });
+      const bobs = await created(subject.store, "u3", { owner: bob, updateTimeMicros: T0 + 2 });
+      const free = await created(subject.store, "u4", { updateTimeMicros: T0 + 4 });
+      expect(await subject.store.listRecords({ parentId: "", owner: ada }, { limit: 10 })).toEqual([second, first]);
+      expect(await owned(bob)).toEqual([bobs.uid]);
+      expect(await owned(nobody)).toEqual([free.uid]);
+      for (const other of ["Ada", "ada ", "ad", "a", "null"]) expect(await owned(other)).toEqual([]);
+      expect(await pagedUids(subject.store, { owner: ada }, 1)).toEqual(["u2", "u1"]);
+      const given = await replaced(subject.store, free, { owner: ada });
+      expect([await owned(ada), await owned(nobody)]).toEqual([["u4", "u2", "u1"], []]);
+      await replaced(subject.store, given, { owner: undefined });
+      expect([await owned(ada), await owned(nobody)]).toEqual([["u2", "u1"], ["u4"]]);
+      await replaced(subject.store, first, { owner: bob, updateTimeMicros: T0 + 9 });
+      expect([await owned(ada), await owned(bob)]).toEqual([["u2"], ["u1", "u3"]]);
+    });
+
+    it("lists only living records of the owner", async () => {
+      const given = { owner: "ada", labels: { a: "1" }, sessionId: "s" };
+      const lists = async () => [await owned("ada"), await owned("ada", "a=1")];
+      const dead = await created(subject.store, "u1", given);
+      expect(await lists()).toEqual([["u1"], ["u1"]]);
+      await replaced(subject.store, dead, { deleted: true });
+      expect(await lists()).toEqual([[], []]);
+      await subject.store.createRecord(record("u2", { ...given, deleted: true, restoring: true }));
+      expect(await lists()).toEqual([[], []]);
+      expect(await subject.store.publishRecord(record("u2", given))).toBe("published");
+      expect(await lists()).toEqual([["u2"], ["u2"]]);
+      await subject.store.deleteRecord(dead.uid);
+      expect(await lists()).toEqual([["u2"], ["u2"]]);
+    });
+
+    it("lists only records of the owner with all of the labels, and of the parent", async () => {
+      const labels = { a: "1", b: "2" };
+      await created(subject.store, "u1", { owner: "ada", labels, parentId: "p", updateTimeMicros: T0 + 1 });
+      await created(subject.store, "u2", { owner: "ada", labels: { a: "1" }, updateTimeMicros: T0 + 2 });
+      await created(subject.store, "u3", { owner: "bob", labels, parentId: "p", updateTimeMicros: T0 + 3 });
+      const free = await created(subject.store, "u4", { labels, parentId: "p", updateTimeMicros: T0 + 4 });
+      await created(subject.store, "u5", { owner: "ada", parentId: "p", updateTimeMicros: T0 + 5 });
+      const ofParent = async (owner: string, ...texts: string[]) =>
+        uidsOf(await subject.store.listRecords({ parentId: "p", labels: texts, owner }, { limit: 10 }));
+      expect(await owned("ada", "a=1")).toEqual(["u2", "u1"]);
+      expect(await owned("ada", "b=2", "a=1")).toEqual(["u1"]);
+      expect(await owned("bob", "a=1")).toEqual(["u3"]);
+      expect(await owned("", "a=1")).toEqual(["u4"]);
+      expect(await owned("", "a=1", "b=2")).toEqual(["u4"]);
+      expect(await owned("ada", "a=2")).toEqual([]);
+      expect([await ofParent("ada"), await ofParent("bob"), await ofParent("")]).toEqual([
+        ["u5", "u1"],
+        ["u3"],
+        ["u4"],
+      ]);
+      expect(await ofParent("ada", "a=1")).toEqual(["u1"]);
+      expect(await ofParent("ada", "a=1", "b=2")).toEqual(["u1"]);
+      await replaced(subject.store, free, { owner: "ada" });
+      expect([await owned("", "a=1"), await owned("ada", "a=1")]).toEqual([[], ["u4", "u2", "u1"]]);
+      expect([await ofParent(""), await ofParent("ada")]).toEqual([[], ["u5", "u4", "u1"]]);
+    });
+
+    it("returns every record of an owner exactly once over all pages, whatever its name", async () => {
+      for (const [i, owner] of ["", ...ODD_TEXTS, ...ODD_TEXTS].entries()) {
+        const more = { owner: owner || undefined, labels: { all: "" }, parentId: "p", updateTimeMicros: T0 };
+        await created(subject.store, `u${String(i).padStart(2, "0")}`, more);
+      }
+      for (const owner of ["", ...ODD_TEXTS]) {
+        const wanted = owner === "" ? 1 : 2;
+        for (const filter of [{ owner }, { owner, labels: ["all="] }, { owner, parentId: "p" }]) {
+          const uids = await pagedUids(subject.store, filter, 1);
+          expect([owner, uids.length, new Set(uids).size]).toEqual([owner, wanted, wanted]);
+        }
+        const [found] = await subject.store.listRecords({ parentId: "", owner }, { limit: 1 });
+        expect(found?.owner ?? "").toBe(owner);
+      }
+    });
+
     it("returns every record with labels exactly once over all pages, whatever their texts", async () => {
       for (const [i, text] of ODD_TEXTS.entries()) {
         const labels = Object.fromEntries([
@@ -103,8 +182,8 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       const half = await labeled("all=", "half=1");
       expect(half).toEqual(whole.filter((uid) => Number(uid.slice(1)) % 2 === 1));
       for (const limit of [1, 3, ODD_TEXTS.length]) {
-        expect(await pagedUids(subject.store, "", limit, ["all="])).toEqual(whole);
-        expect(await pagedUids(subject.store, "", limit, ["all=", "half=1"])).toEqual(half);
+        expect(await pagedUids(subject.store, { labels: ["all="] }, limit)).toEqual(whole);
+        expect(await pagedUids(subject.store, { labels: ["all=", "half=1"] }, limit)).toEqual(half);
       }
       for (const [i, text] of ODD_TEXTS.entries()) {
         const [found] = await subject.store.listRecords(having(`${text}=${text}`), { limit: 10 });
@@ -122,7 +201,7 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       const times = whole.map((one) => one.updateTimeMicros);
       expect(times).toEqual([...times].sort((a, b) => b - a));
       expect(new Set(uidsOf(whole)).size).toBe(ids.length);
-      for (const limit of [1, 2, 3, 11]) expect(await pagedUids(subject.store, "", limit)).toEqual(uidsOf(whole));
+      for (const limit of [1, 2, 3, 11]) expect(await pagedUids(subject.store, {}, limit)).toEqual(uidsOf(whole));
     });
 
     it("orders records with equal times by id, descending", async () => {
@@ -202,13 +281,15 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect((await append(3)).updateTimeMicros).toBe(updateTimeMicros + 1_001_000);
     });
 
-    it("moves in lists of its labels, too", async () => {
-      await created(subject.store, "u1", { labels: { a: "1" }, updateTimeMicros: T0 });
-      await created(subject.store, "u2", { labels: { a: "1" }, updateTimeMicros: T0 + 1 });
-      expect(await labeled("a=1")).toEqual(["u2", "u1"]);
+    it("moves in lists of its labels and of its owner, too", async () => {
+      const given = { owner: "ada", labels: { a: "1" } };
+      await created(subject.store, "u1", { ...given, updateTimeMicros: T0 });
+      await created(subject.store, "u2", { ...given, updateTimeMicros: T0 + 1 });
+      const lists = async () => [await labeled("a=1"), await owned("ada"), await owned("ada", "a=1")];
+      expect(await lists()).toEqual(Array(3).fill(["u2", "u1"]));
       await append(1);
-      expect(await labeled("a=1")).toEqual(["u1", "u2"]);
-      expect(await pagedUids(subject.store, "", 1, ["a=1"])).toEqual(["u1", "u2"]);
+      expect(await lists()).toEqual(Array(3).fill(["u1", "u2"]));
+      expect(await pagedUids(subject.store, { labels: ["a=1"] }, 1)).toEqual(["u1", "u2"]);
     });
 
     it("does not move when nothing was appended", async () => {
@@ -261,11 +342,13 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       expect(await subject.store.scanRecords("", 1)).toMatchObject([after]);
     });
 
-    it("moves records in lists of their labels, too", async () => {
-      await created(subject.store, "u1", { labels: { a: "1" }, updateTimeMicros: T0 });
-      await created(subject.store, "u2", { labels: { a: "1" }, updateTimeMicros: T0 + 1 });
+    it("moves records in lists of their labels and owners, too", async () => {
+      const given = { owner: "ada", labels: { a: "1" } };
+      await created(subject.store, "u1", { ...given, updateTimeMicros: T0 });
+      await created(subject.store, "u2", { ...given, updateTimeMicros: T0 + 1 });
       await subject.store.touchRecords?.(new Map([["u1", T0 + 5]]));
-      expect(await pagedUids(subject.store, "", 1, ["a=1"])).toEqual(["u1", "u2"]);
+      expect([await owned("ada"), await owned("ada", "a=1")]).toEqual(Array(2).fill(["u1", "u2"]));
+      expect(await pagedUids(subject.store, { labels: ["a=1"] }, 1)).toEqual(["u1", "u2"]);
     });
 
     it("leaves tombstones alone and accepts an empty map", async () => {
@@ -294,15 +377,10 @@ function uidsOf(records: readonly SessionRecord[]): string[] {
   return records.map((one) => one.uid);
 }
 
-async function pagedUids(
-  store: LogStore,
-  parentId: string,
-  limit: number,
-  labels?: readonly string[],
-): Promise<string[]> {
+async function pagedUids(store: LogStore, filter: Partial<RecordFilter>, limit: number): Promise<string[]> {
   const found: SessionRecord[] = [];
   for (let pages = 1; pages <= 1000; pages++) {
-    const page = await store.listRecords({ parentId, labels }, { limit, after: found.at(-1) });
+    const page = await store.listRecords({ parentId: "", ...filter }, { limit, after: found.at(-1) });
     found.push(...page);
     if (page.length < limit) return uidsOf(found);
   }

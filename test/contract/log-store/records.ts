@@ -228,6 +228,10 @@ function fullRecord(uid: string): NextRecord {
     title: "Title",
     metadata: { a: [1, null, { "b.c": "$d" }], big: 1.5e300, deep: { er: true } },
     labels: { "a.b": "$c", plain: "" },
+    owner: "$owner.of \u{1F600}",
+    ticketGeneration: 3,
+    creatorKey: "$key.of",
+    isCounted: true,
     expireTimeMicros: T0 + 1_000_000,
     createTimeMicros: T0 - 5,
     updateTimeMicros: T0 + 5,
@@ -239,7 +243,10 @@ function fullRecord(uid: string): NextRecord {
     ],
     log: `${uid}.2`,
     lastTimestampMicros: T0 - 1,
-    ancestry: [{ log: "u0.1", first: 1, last: 2, sessionId: "source" }],
+    ancestry: [
+      { log: "u0.1", first: 1, last: 2, sessionId: "source" },
+      { log: "u8.1", first: 3, last: 4, sessionId: "parent", uid: "u9" },
+    ],
     undo: { segments: [{ log: "u0.1", first: 1, last: 9 }], lastTimestampMicros: T0 - 2 },
     namedLogs: [
       { log: `${uid}.3`, purpose: "older" },

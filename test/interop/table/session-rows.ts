@@ -560,10 +560,16 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.CreateTicket",
-    what: "on a server without a secret",
+    what: "to read",
     given: GIVEN,
     request: { sessionId: "s", scope: "read" },
-    error: { code: "failed_precondition", message: "The server has no secret for tickets: --ticket-secret-file" },
+    answer: { ticket: "$any", expireTime: "$any" },
+  },
+  {
+    rpc: "SessionService.CreateTicket",
+    what: "of an unknown session",
+    request: { sessionId: "nobody", scope: "write" },
+    error: NO_SESSION,
   },
   {
     rpc: "SessionService.CreateTicket",

@@ -53,6 +53,6 @@ function reasonOf(error: unknown): readonly [node: IconNode, title: string, text
     ];
   }
   const text =
-    "Somebody has ended the links of this session, or the session has changed hands. Ask whoever sent it to you for a new one.";
+    "Somebody has ended it, the session was deleted or given to somebody else, or the link was not copied whole. Ask whoever sent it to you for a new one.";
   return [Link2Off, "This link is no longer valid", text];
 }

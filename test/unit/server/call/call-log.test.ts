@@ -31,6 +31,15 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/sp_secret|hello/);
   });
 
+  it("does not name the owner that the caller is bound to", () => {
+    const logger = new TestLogger("debug");
+    const call = ended();
+    const principal = { ...call.call.principal, access: { owner: "ada@example.com" } };
+    new CallLog(logger.pino).ended({ ...call, call: { ...call.call, principal } });
+    expect(logger.lines).toMatchObject([{ key: "robot", namespace: "a" }]);
+    expect(JSON.stringify(logger.lines)).not.toContain("ada@");
+  });
+
   it("shortens the name of a key or session to 128 characters", () => {
     const logger = new TestLogger("debug");
     const call = ended();

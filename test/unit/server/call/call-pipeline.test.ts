@@ -9,7 +9,11 @@ import { DomainError } from "../../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import type { Quotas } from "../../../../src/domain/quotas.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
-import { type Authenticator, BearerAuthenticator, type CredentialChecker } from "../../../../src/server/auth/authenticator.js";
+import {
+  type Authenticator,
+  BearerAuthenticator,
+  type CredentialChecker,
+} from "../../../../src/server/auth/authenticator.js";
 import type { Principal } from "../../../../src/server/auth/principal.js";
 import { CheckedCallPipeline } from "../../../../src/server/call/call-pipeline.js";
 import type { Arrival, FrontCall } from "../../../../src/server/call/front-call.js";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { RecordCache } from "../../../../src/storage/sqlite/record-cache.js";
 import type { Row } from "../../../../src/storage/sqlite/statements.js";
 
-const UPDATE_TIME = 4;
+const UPDATE_TIME = 6;
 
 function rowOf(uid: string, title: string): Row {
   const body = JSON.stringify({
@@ -11,7 +11,7 @@ function rowOf(uid: string, title: string): Row {
     segments: [{ log: `${uid}.0`, first: 1, last: 2 }],
     version: 1,
   });
-  return [uid, 0, "s", "", 10, null, 1, 0, null, `${uid}.1`, null, null, body];
+  return [uid, 0, "s", "", "", null, 10, null, 1, 0, null, `${uid}.1`, null, null, body];
 }
 
 describe("RecordCache", () => {

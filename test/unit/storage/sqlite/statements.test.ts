@@ -24,6 +24,7 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   updateBody: "messages USING COVERING INDEX messages_by_id (log=? AND id=?)",
   placesOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   placesOfOwner: "messages USING PRIMARY KEY (log>? AND log<?)",
+  entriesOfOwner: "messages USING PRIMARY KEY ((log,seq)>(?,?) AND log<?)",
   nextLog: "messages USING COVERING INDEX messages_by_id (log>?)",
   insertRecord: "",
   logsOfRecord: "sessions USING PRIMARY KEY (uid=?)",
@@ -38,6 +39,21 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   children: "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=?)",
   childrenAfter:
     "sessions USING INDEX sessions_by_parent (namespace=? AND parent_id=? AND (update_time,session_id)<(?,?))",
+  owned: "sessions USING INDEX sessions_by_owner (namespace=? AND owner=?)",
+  ownedAfter: "sessions USING INDEX sessions_by_owner (namespace=? AND owner=? AND (update_time,session_id)<(?,?))",
+  ownedLabeled: [
+    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=?)",
+    "sessions USING PRIMARY KEY (uid=?)",
+  ],
+  ownedLabeledAfter: [
+    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
+    "sessions USING PRIMARY KEY (uid=?)",
+  ],
+  ownedLabelPlaces: "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=?)",
+  ownedLabelPlacesAfter:
+    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
+  addBytes: "sessions USING PRIMARY KEY (uid=?)",
+  setBytes: "sessions USING PRIMARY KEY (uid=?)",
   labeled: [
     "labels USING COVERING INDEX labels_by_time (namespace=? AND label=?)",
     "sessions USING PRIMARY KEY (uid=?)",
