@@ -8,8 +8,8 @@ interface Asked {
 }
 
 /**
- * Says what is going to happen, and asks on the terminal whether to go on, unless the caller has said so already. Throws
- * an Error when the answer is not yes, or when there is no terminal to ask on.
+ * Says what is going to happen, and asks on the terminal whether to go on, unless the caller has said so already.
+ * Throws an Error when the answer is not yes, or when there is no terminal to ask on.
  */
 export async function confirm(
   intent: string,

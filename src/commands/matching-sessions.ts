@@ -36,9 +36,9 @@ export interface ChangedSessions {
 }
 
 /**
- * Changes sessions until none matches any more, and none at all if `count` is 0. A changed session must no longer match. Each round begins at the start
- * of the list, because changes move sessions in it. A change that rejects with `aborted` or `not_found` found another
- * session than the list had; it is tried again if the session still matches.
+ * Changes sessions until none matches any more, and none at all if `count` is 0. A changed session must no longer
+ * match. Each round begins at the start of the list, because changes move sessions in it. A change that rejects with
+ * `aborted` or `not_found` found another session than the list had; it is tried again if the session still matches.
  */
 export async function changeMatching(
   sessions: SessionPool,
