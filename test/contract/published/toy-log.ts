@@ -35,6 +35,11 @@ export class ToyLog {
     return row && toEntry(row);
   }
 
+  bodyBytes({ first, last }: Segment): number {
+    const rows = [...this.#rows.values()].filter(({ seq }) => seq >= first && seq <= last);
+    return rows.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
+  }
+
   withIds(ids: readonly string[]): Entry[] {
     return [...this.#rows.values()].filter(({ id }) => ids.includes(id)).map(toEntry);
   }
