@@ -3,6 +3,7 @@ import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
+import { hideTodosFlag } from "./config/auth-flags.js";
 import {
   addHealthOptions,
   addRetentionOption,
@@ -27,8 +28,15 @@ const commands = {
   serve: () => import("./commands/serve.js"),
   sessions: () => import("./commands/sessions.js"),
   sweep: () => import("./commands/sweep.js"),
+  ticketSecret: () => import("./commands/ticket-secret.js"),
   todo: () => import("./commands/todo.js"),
 };
+
+const TICKET_SECRET_HELP = `
+To change the secret without ending tickets:
+  1. keys ticket-secret --file F             the new secret signs, and the old one still verifies
+  2. wait until the tickets of before have ended, at most 30 days
+  3. keys ticket-secret --file F --drop-old`;
 
 const IMPORT_HELP = `
 The file is recognised by its content:
@@ -73,14 +81,14 @@ addNamespaceOption(addStorageOption(program.command("erase")))
     (await commands.erase()).eraseMessage(flags, session, message, flags),
   );
 
-addNamespaceOption(addStorageOption(program.command("export")))
+withOwnerFilter(addNamespaceOption(addStorageOption(program.command("export"))))
   .description("write sessions with their messages, and the todos, as JSON Lines")
   .argument("[file]", "file to write, or - for standard output", "-")
   .option("--all-namespaces", "write every namespace of the store to the one file", false)
   .addOption(
     new Option("--session <id>", "write only this session, without the todos; may be repeated")
       .argParser((id, ids: string[] = []) => [...ids, parseText(id)])
-      .conflicts("allNamespaces"),
+      .conflicts(["allNamespaces", "owner"]),
   )
   .action(async (file: string, { session: sessions, ...flags }, command: Command) => {
     const source = command.getOptionValueSource("namespace");
@@ -88,13 +96,14 @@ addNamespaceOption(addStorageOption(program.command("export")))
       throw new Error("--namespace and --all-namespaces must not be given together");
     }
     const isNamespaceGiven = source !== "default";
-    await (await commands.export()).exportSessions({ ...flags, sessions, isNamespaceGiven }, file);
+    await (await commands.export()).exportSessions({ ...withOwner(flags), sessions, isNamespaceGiven }, file);
   });
 
 addNamespaceOption(addStorageOption(program.command("import")))
   .description("read sessions that session-pool or another program exported; can be repeated")
   .argument("<file>", "file, archive or folder to read")
   .addHelpText("after", IMPORT_HELP)
+  .option("--owner <name>", "owner that every imported session gets, whatever the file says", parseText)
   .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags, command: Command) => {
     const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
@@ -124,6 +133,8 @@ addNamespaceOption(addStorageOption(program.command("mcp")))
     "serve the Model Context Protocol on standard input and output, for agents; only reads unless --allow-writes is given",
   )
   .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
+  .option("--owner <name>", "owner whose sessions alone are read and changed; new ones get this owner", parseText)
+  .addOption(hideTodosFlag())
   .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 
 addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
@@ -152,6 +163,18 @@ function addSessionCommands(sessions: Command): void {
   command("delete <ids...>", "delete sessions and their messages; forks keep theirs").action(
     async (ids: string[], flags) => (await commands.sessions()).deleteSessions(flags, ids),
   );
+}
+
+/** The flags of commands that work on the sessions of one owner, or on those without one. */
+function withOwnerFilter(command: Command): Command {
+  return command
+    .option("--owner <name>", "only sessions of this owner", parseText)
+    .option("--no-owner", "only sessions without an owner");
+}
+
+/** Flags with the owner as lists have it: empty for sessions without one. Commander has false for `--no-owner`. */
+function withOwner<F extends { readonly owner?: string | false }>(flags: F) {
+  return { ...flags, owner: flags.owner === false ? "" : flags.owner };
 }
 
 function addTodoCommands(todo: Command): void {
@@ -185,12 +208,13 @@ function addKeyCommands(keys: Command): void {
     .requiredOption("--keys-file <file>", "file to add it to")
     .option("--namespace <name>", "namespace that the key opens", "default")
     .option("--scope <scope>", "read, write or admin", parseScope, "write")
-    .action(async (name: string, { keysFile, namespace, scope }) =>
-      (await commands.keys()).addKey(keysFile, { name, namespace, scope }),
+    .option("--owner <name>", "owner whose sessions alone the key opens; not with the scope admin", parseText)
+    .action(async (name: string, { keysFile, namespace, scope, owner }) =>
+      (await commands.keys()).addKey(keysFile, { name, namespace, scope, owner }),
     );
   keys
     .command("list")
-    .description("print the name, scope and namespace of each key, in the order of the file")
+    .description("print the name, scope, namespace and owner of each key, in the order of the file")
     .requiredOption("--keys-file <file>", "file to read")
     .option("--json", "print JSON, one object a line", false)
     .action(async ({ keysFile, json }) => (await commands.keys()).listKeys(keysFile, { json }));
@@ -203,6 +227,18 @@ function addKeyCommands(keys: Command): void {
     .command("hash")
     .description("print the hash of a key of your own, read from standard input")
     .action(async () => (await commands.keys()).hashKey());
+  keys
+    .command("ticket-secret")
+    .description(
+      "make a secret that signs tickets, for --ticket-secret-file of serve, and print it or add it to a file",
+    )
+    .option("--file <file>", "file to make, or to put the new secret into, in front of the one that it has")
+    .option("--drop-old", "remove the older secret of the file instead, and end the tickets that it signed", false)
+    .addHelpText("after", TICKET_SECRET_HELP)
+    .action(async ({ file, dropOld }) => {
+      const { addTicketSecret, dropOldTicketSecret } = await commands.ticketSecret();
+      await (dropOld ? dropOldTicketSecret(file) : addTicketSecret(file));
+    });
 }
 
 /** Ends a process that has written its output but is kept alive by a connection to a store that does not answer. */

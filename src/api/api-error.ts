@@ -9,14 +9,18 @@ const MAX_MESSAGE_LENGTH = 800;
 /** How much of a long message is kept from its end, where it tends to say what is allowed. */
 const KEPT_OF_END = 200;
 
-/** After how many seconds a caller may try again. */
+/** After how many seconds a caller may try again, unless something else is known. */
 const RETRY_AFTER_S = 1;
 
 export interface ApiErrorOptions {
   readonly cause?: unknown;
   /** Whether waiting does not help, although the code alone would suggest it. */
   readonly isLasting?: boolean;
+  /** After how many seconds the call may succeed, where that is known; otherwise 1. */
+  readonly retryAfterS?: number | undefined;
   readonly current?: Current | undefined;
+  /** The name of the quota that refuses the call. */
+  readonly quota?: string | undefined;
 }
 
 /**
@@ -32,13 +36,18 @@ export class ApiError extends Error {
   /** What the caller expected to be otherwise. Every front sends it. */
   readonly current: Current | undefined;
 
-  constructor(code: Code, message: string, { isLasting = false, current, ...options }: ApiErrorOptions = {}) {
-    super(shortened(message), options);
+  /** The name of the quota that refuses the call, for metrics. */
+  readonly quota: string | undefined;
+
+  constructor(code: Code, message: string, options: ApiErrorOptions = {}) {
+    const { isLasting = false, retryAfterS = RETRY_AFTER_S, current, quota, ...rest } = options;
+    super(shortened(message), rest);
     this.current = current;
+    this.quota = quota;
     this.name = new.target.name;
     this.code = code;
     const mayPass = !isLasting && (code === Code.ResourceExhausted || code === Code.Unavailable);
-    this.retryAfterS = mayPass ? RETRY_AFTER_S : undefined;
+    this.retryAfterS = mayPass ? retryAfterS : undefined;
   }
 }
 

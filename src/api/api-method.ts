@@ -40,6 +40,8 @@ export interface ApiContext extends Call {
   readonly namespace: string;
   readonly rootPool: RootPool;
   readonly limits: Limits;
+  /** Whether callers with limited access get no todo list, because it is the one list of all callers. */
+  readonly hidesTodos?: boolean | undefined;
   /** Signs tickets; absent where the server has no secret for them. */
   readonly signTicket?: ((claims: TicketClaims) => Promise<string>) | undefined;
 }

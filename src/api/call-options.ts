@@ -4,7 +4,8 @@ import type { ApiContext } from "./api-method.js";
 
 /** The part of the context that is passed down to the pool. */
 export function callOf(context: ApiContext): Call {
-  return { deadlineMs: context.deadlineMs, signal: context.signal, access: context.access };
+  const { deadlineMs, signal, key, access } = context;
+  return { deadlineMs, signal, key, access };
 }
 
 /**

@@ -27,8 +27,8 @@ const INTERNAL_TEXT = "Internal error";
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (!(error instanceof DomainError)) return new ApiError(Code.Internal, INTERNAL_TEXT, { cause: error });
-  const { code, message, cause, current } = error;
+  const { code, message, cause, current, quota } = error;
   // What a session holds, such as its open drafts, does not pass by itself, as too much work of the server does.
   const isLasting = code === "resource_exhausted";
-  return new ApiError(CODES[code], message, { ...(cause !== undefined && { cause }), isLasting, current });
+  return new ApiError(CODES[code], message, { ...(cause !== undefined && { cause }), isLasting, current, quota });
 }

@@ -10,7 +10,7 @@ const MASKABLE = {
 
 type Maskable = typeof MASKABLE;
 
-/** How many paths a mask may have. No request has more than four fields that it may name. */
+/** How many paths a mask may have. No request has more than five fields that it may name. */
 export const MOST_PATHS = 100;
 /** The error for more of them. */
 export const TOO_MANY_PATHS = `update_mask names more than ${MOST_PATHS} paths`;

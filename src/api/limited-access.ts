@@ -1,4 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { file_sessionpool_v1_todo_service as todoFile } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { DomainError } from "../domain/errors.js";
 import type { ApiContext, ApiMethod } from "./api-method.js";
 import { idHider } from "./hidden-ids.js";
@@ -7,14 +8,14 @@ type Unary = NonNullable<ApiMethod["unary"]>;
 type Stream = NonNullable<ApiMethod["stream"]>;
 
 /**
- * What every RPC does besides for callers with limited access: a ticket is for the session that the request names, and
- * answers name no session that the caller may not see. Other callers get the handler's own promise, because one more
- * would cost a tenth of a small call.
+ * What every RPC does besides for callers with limited access: a ticket is for the session that the request names, the
+ * todo list may be hidden, and answers name no session that the caller may not see. Other callers get the handler's own
+ * promise, because one more would cost a tenth of a small call.
  */
 export function limitUnary(desc: DescMethod, handle: Unary): Unary {
   const hideIds = idHider(desc.output);
   const limited: Unary = async (request, context) => {
-    checkTicketFor(desc, request, context);
+    checkAccess(desc, request, context);
     return await hideIds(await handle(request, context), request, context);
   };
   return (request, context) => (context.access === undefined ? handle(request, context) : limited(request, context));
@@ -24,14 +25,21 @@ export function limitUnary(desc: DescMethod, handle: Unary): Unary {
 export function limitStream(desc: DescMethod, handle: Stream): Stream {
   const hideIds = idHider(desc.output);
   const limited: Stream = async (request, context) => {
-    checkTicketFor(desc, request, context);
+    checkAccess(desc, request, context);
     return mapEach(await handle(request, context), (event) => hideIds(event, request, context));
   };
   return (request, context) => (context.access === undefined ? handle(request, context) : limited(request, context));
 }
 
-/** Throws `permission_denied` when the request is for another session than the caller's ticket. */
-function checkTicketFor(desc: DescMethod, request: Message, { access }: ApiContext): void {
+/**
+ * Throws `permission_denied` when the request is for another session than the caller's ticket, or for a todo list that
+ * the server hides from the caller.
+ */
+function checkAccess(desc: DescMethod, request: Message, { access, hidesTodos }: ApiContext): void {
+  if (hidesTodos && desc.parent.file === todoFile) {
+    const text = `${desc.name} needs a caller without an owner: --hide-todos-from-owners hides the todo list`;
+    throw new DomainError("permission_denied", text);
+  }
   if (access === undefined || "owner" in access) return;
   const { sessionId } = request as { readonly sessionId?: unknown };
   if (sessionId === access.ticket.sessionId) return;

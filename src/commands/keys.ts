@@ -1,9 +1,11 @@
-import { existsSync, type Stats } from "node:fs";
-import { chmod, chown, type FileHandle, open, readFile, realpath, rename, rm, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import type { Scope } from "../api/api-method.js";
+import { TICKET_PREFIX } from "../server/auth/authenticator.js";
 import { parseEntry, readKeyFile } from "../server/auth/key-file.js";
 import { hashChosenKey, hashRandomKey, newKey } from "../server/auth/key-hash.js";
+import { changeFile } from "./change-file.js";
 import { print } from "./print.js";
 import { printableInLine } from "./printable.js";
 
@@ -11,12 +13,14 @@ export interface NewKey {
   readonly name: string;
   readonly namespace: string;
   readonly scope: Scope;
+  /** The owner whose sessions alone the key opens; absent for the whole namespace. */
+  readonly owner?: string | undefined;
 }
 
 /** Makes a key, adds its hash to the file, and prints the key, which is not stored anywhere. */
-export async function addKey(path: string, { name, namespace, scope }: NewKey): Promise<void> {
+export async function addKey(path: string, { name, namespace, scope, owner }: NewKey): Promise<void> {
   const key = newKey();
-  const added = { name, hash: hashRandomKey(key), namespace, scope };
+  const added = { name, hash: hashRandomKey(key), namespace, scope, owner };
   // Files that hold such names are still read, because logs and lists show them as escapes.
   if (/\p{Cc}/u.test(name)) throw new Error("The new key: name must have no control characters");
   // A single entry that is not valid makes a server refuse the whole file.
@@ -32,9 +36,9 @@ export async function addKey(path: string, { name, namespace, scope }: NewKey): 
 
 /** Prints what each key may do, but never its hash. */
 export async function listKeys(path: string, { json }: { readonly json: boolean }): Promise<void> {
-  for (const { name, namespace, scope } of await readEntries(path)) {
-    const line = json ? JSON.stringify({ name, namespace, scope }) : printableInLine(`${name}  ${scope}  ${namespace}`);
-    print(line);
+  for (const { name, namespace, scope, owner } of await readEntries(path)) {
+    const columns = [name, scope, namespace, ...(owner === undefined ? [] : [`owner ${owner}`])];
+    print(json ? JSON.stringify({ name, namespace, scope, owner }) : printableInLine(columns.join("  ")));
   }
 }
 
@@ -56,41 +60,8 @@ async function readEntries(path: string): Promise<readonly Entry[]> {
   return JSON.parse(await readFile(path, "utf8")) as readonly Entry[];
 }
 
-/**
- * Writes a new file and moves it into place, so that a server that reads it meanwhile sees either the old file or the
- * new one. The new file has the owner and mode of the old one, because a server that cannot read it would continue with
- * the old keys. A link to the file stays a link. While the new file exists, no other program can change the keys.
- */
-async function changeEntries(path: string, change: () => Promise<readonly Entry[]>): Promise<void> {
-  const target = existsSync(path) ? await realpath(path) : path;
-  const draft = `${target}.new`;
-  const file = await openDraft(draft);
-  try {
-    await file.writeFile(`${JSON.stringify(await change(), null, 2)}\n`);
-    await file.sync();
-    await file.close();
-    if (existsSync(target)) await takeAfter(draft, await stat(target));
-    await rename(draft, target);
-  } catch (error) {
-    await file.close();
-    await rm(draft, { force: true });
-    throw error;
-  }
-}
-
-async function openDraft(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, "wx", 0o600);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw cause;
-    throw new Error(`${path} exists, so another program is changing the keys. If none is, remove it`, { cause });
-  }
-}
-
-async function takeAfter(path: string, { uid, gid, mode }: Stats): Promise<void> {
-  const made = await stat(path);
-  if (made.uid !== uid || made.gid !== gid) await chown(path, uid, gid);
-  await chmod(path, mode & 0o777);
+function changeEntries(path: string, change: () => Promise<readonly Entry[]>): Promise<void> {
+  return changeFile(path, async () => `${JSON.stringify(await change(), null, 2)}\n`);
 }
 
 /** Prints the slow hash of a key that the user has chosen, read from standard input so that no shell remembers it. */
@@ -100,5 +71,6 @@ export async function hashKey(): Promise<void> {
   lines.close();
   if (typeof value !== "string" || value === "") throw new Error("Give the key on standard input");
   if (/\s/.test(value)) throw new Error("A key must not hold spaces");
+  if (value.startsWith(TICKET_PREFIX)) throw new Error(`A key must not begin with ${TICKET_PREFIX}, as tickets do`);
   print(await hashChosenKey(value));
 }

@@ -14,6 +14,8 @@ export interface JwtConfig {
    * without the prefix `session-pool:`.
    */
   readonly scopeClaim: string;
+  /** The claim that holds the owner whose sessions a token opens. When absent, a token opens the whole namespace. */
+  readonly ownerClaim?: string | undefined;
 }
 
 /** A certificate and its key, as files. */
@@ -28,12 +30,23 @@ export function authFlags(): Option[] {
     tlsCertFlag(),
     flag("--tls-key <file>", "key of the certificate (PEM)").argParser(parseText),
     flag("--keys-file <file>", "API keys (see session-pool keys)").argParser(parseText),
+    flag("--ticket-secret-file <file>", "secret that signs tickets (see session-pool keys ticket-secret)").argParser(
+      parseText,
+    ),
     flag("--jwks <file or url>", "key set that tokens (JWT) are verified with").argParser(parseText),
     flag("--jwt-issuer <text>", "issuer that tokens must have").argParser(parseText),
     flag("--jwt-audience <text>", "audience that tokens must have").argParser(parseText),
     flag("--jwt-namespace-claim <name>", "claim that names the namespace").default("namespace"),
     flag("--jwt-scope-claim <name>", "claim that holds read, write or admin").default("scope"),
+    flag("--jwt-owner-claim <name>", "claim that holds the owner whose sessions alone a token opens").argParser(
+      parseText,
+    ),
   ];
+}
+
+/** The flag of programs that callers bound to an owner use. */
+export function hideTodosFlag(): Option {
+  return flag("--hide-todos-from-owners", "refuse the todo list to callers that are bound to an owner").default(false);
 }
 
 export function tlsCertFlag(): Option {
@@ -55,8 +68,11 @@ export function isKeySetUrl(jwks: string): boolean {
 /** Throws an Error with a one-line message when token settings have no key set, or its URL is malformed. */
 export function readJwt(flags: Flags): JwtConfig | undefined {
   if (flags.jwks === undefined) {
-    if (flags.jwtIssuer === undefined && flags.jwtAudience === undefined) return undefined;
-    throw new Error("--jwt-issuer and --jwt-audience need --jwks, because without a key set no token is checked");
+    if ([flags.jwtIssuer, flags.jwtAudience, flags.jwtOwnerClaim].every((value) => value === undefined))
+      return undefined;
+    throw new Error(
+      "--jwt-issuer, --jwt-audience and --jwt-owner-claim need --jwks, because without a key set no token is checked",
+    );
   }
   const jwks = flags.jwks as string;
   if (isKeySetUrl(jwks) && !URL.canParse(jwks)) throw new Error(`--jwks is no URL that can be fetched: ${jwks}`);
@@ -66,5 +82,6 @@ export function readJwt(flags: Flags): JwtConfig | undefined {
     audience: flags.jwtAudience as string | undefined,
     namespaceClaim: flags.jwtNamespaceClaim as string,
     scopeClaim: flags.jwtScopeClaim as string,
+    ownerClaim: flags.jwtOwnerClaim as string | undefined,
   };
 }

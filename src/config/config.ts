@@ -1,6 +1,16 @@
 import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
-import { authFlags, isKeySetUrl, type JwtConfig, readJwt, readTls, type TlsConfig, tlsCertFlag } from "./auth-flags.js";
+import type { Quotas } from "../domain/quotas.js";
+import {
+  authFlags,
+  hideTodosFlag,
+  isKeySetUrl,
+  type JwtConfig,
+  readJwt,
+  readTls,
+  type TlsConfig,
+  tlsCertFlag,
+} from "./auth-flags.js";
 import { contentLimitFlags, readContentLimits } from "./content-limits.js";
 import {
   type Flags,
@@ -12,6 +22,7 @@ import {
   secondsOrZero,
   wholeNumber,
 } from "./flags.js";
+import { quotaFlags, readQuotas } from "./quotas.js";
 import { readServerLimits, type ServerLimits, serverLimitFlags } from "./server-limits.js";
 import { addStorageOption } from "./storage-flags.js";
 
@@ -53,11 +64,16 @@ export interface ServeConfig {
   readonly openAi: boolean;
   /** Whether messages can be searched. */
   readonly search: boolean;
+  /** Whether callers that are bound to an owner get no todo list. */
+  readonly hidesTodos: boolean;
   readonly tls?: TlsConfig | undefined;
   readonly keysFile?: string | undefined;
   readonly jwt?: JwtConfig | undefined;
+  /** The file with the secret that signs tickets; without it there are none. */
+  readonly ticketSecretFile?: string | undefined;
   readonly limits: Limits;
   readonly serverLimits: ServerLimits;
+  readonly quotas: Quotas;
   /** 0 turns sweeping off. */
   readonly sweepIntervalMs: number;
   /** How long a draft may go without being extended before it is finished or discarded. */
@@ -99,7 +115,9 @@ export function addServeOptions(command: Command): Command {
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
     flag("--search", "find messages by their words: gives the database an index").default(false),
     ...authFlags(),
+    hideTodosFlag(),
     ...serverLimitFlags(),
+    ...quotaFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(secondsOrZero),
     flag("--namespace-idle-s <n>", "seconds without a call before a namespace leaves the memory")
       .default(900)
@@ -153,11 +171,14 @@ export function readServeConfig(flags: Flags): ServeConfig {
     reflection: flags.reflection as boolean,
     openAi: flags.openai as boolean,
     search: flags.search as boolean,
+    hidesTodos: flags.hideTodosFromOwners as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,
+    ticketSecretFile: flags.ticketSecretFile as string | undefined,
     jwt: readJwt(flags),
     limits: readContentLimits(flags),
     serverLimits: readServerLimits(flags),
+    quotas: readQuotas(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,

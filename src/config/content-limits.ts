@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Option } from "commander";
 import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
-import { type Flags, flag, positive } from "./flags.js";
+import { camel, type Flags, flag, positive } from "./flags.js";
 
 const LIMIT_TEXTS: Record<keyof Limits, string> = {
   messageBytes: "bytes of one message",
@@ -55,8 +55,4 @@ function idBytes(text: string): number {
 
 function kebab(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
-
-function camel(name: string): string {
-  return name.replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase());
 }

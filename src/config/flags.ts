@@ -12,6 +12,11 @@ export function flag(names: string, description: string): Option {
   return option.env(`SESSION_POOL_${option.name().replaceAll("-", "_").toUpperCase()}`);
 }
 
+/** The name under which commander keeps the value of a flag. */
+export function camel(name: string): string {
+  return name.replace(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase());
+}
+
 /** Parses the scope of a key. */
 export function parseScope(text: string): Scope {
   if (isScope(text)) return text;

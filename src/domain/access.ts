@@ -39,7 +39,7 @@ interface Guarded {
 }
 
 /** The most bytes of an owner. */
-const MOST_OWNER_BYTES = 128;
+export const MOST_OWNER_BYTES = 128;
 
 /** Whether the caller may see this session. `unauthenticated`: the caller's ticket was for it and has been revoked. */
 export function permits(call: Limited | undefined, session: Guarded): boolean {
@@ -59,6 +59,7 @@ export function permits(call: Limited | undefined, session: Guarded): boolean {
  */
 export function permitsRemembered(call: Limited | undefined, session: Guarded): boolean {
   const access = call?.access;
+  // Rule: remembered-admits-owners.
   return access === undefined || ("owner" in access && session.owner === access.owner);
 }
 

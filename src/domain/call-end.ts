@@ -21,13 +21,15 @@ export function onCallEnd(call: Call | undefined, ended: (error: unknown) => voi
     stop();
     ended(errorOf(call, nowMs));
   };
+  const wait = (untilMs: number) => {
+    const leftMs = Math.max(0, untilMs - Date.now());
+    if (leftMs <= LONGEST_TIMER_MS) timer = setTimeout(endAt, leftMs, untilMs);
+    else timer = setTimeout(wait, LONGEST_TIMER_MS, untilMs);
+  };
   const onAbort = () => endAt(Number.NEGATIVE_INFINITY);
   if (signal?.aborted) queueMicrotask(() => !isStopped && onAbort());
   else signal?.addEventListener("abort", onAbort);
-  if (deadlineMs !== undefined) {
-    const leftMs = Math.max(0, deadlineMs - Date.now());
-    if (leftMs <= LONGEST_TIMER_MS) timer = setTimeout(endAt, leftMs, deadlineMs);
-  }
+  if (deadlineMs !== undefined && deadlineMs < Number.POSITIVE_INFINITY) wait(deadlineMs);
   return stop;
 }
 

@@ -28,12 +28,15 @@ export class DomainError extends Error {
   readonly code: ErrorCode;
   /** Set in the `aborted` of a call that expected something else. */
   readonly current: Current | undefined;
+  /** Set in the `resource_exhausted` of a quota: its name, as `quotaName` gives it. */
+  readonly quota: string | undefined;
 
-  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; current?: Current }) {
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown; current?: Current; quota?: string }) {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
     this.current = options?.current;
+    this.quota = options?.quota;
   }
 }
 

@@ -16,20 +16,20 @@ export async function storeTurn(
   const waiting = appends.filter((append, i) => append.options?.createSession && isMissing(outcomes[i]));
   if (waiting.length === 0) return outcomes;
   const later = new Map<QueuedAppend, TurnOutcome>();
-  for (const some of byAccess(waiting)) {
+  for (const some of byCaller(waiting)) {
     const made = await createAndStore(storage, sessionId, some);
     for (const [i, append] of some.entries()) later.set(append, made[i] as TurnOutcome);
   }
   return outcomes.map((outcome, i) => later.get(appends[i] as QueuedAppend) ?? outcome);
 }
 
-/** The appends of callers who may see the same, together: each of them may make the session, for another owner. */
-function byAccess(appends: readonly QueuedAppend[]): Iterable<readonly QueuedAppend[]> {
+/** The appends of equal callers, together: each caller may make the session, for another owner and by another key. */
+function byCaller(appends: readonly QueuedAppend[]): Iterable<readonly QueuedAppend[]> {
   const groups = new Map<string, QueuedAppend[]>();
   for (const append of appends) {
-    const key = JSON.stringify(append.options?.access ?? null);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [append]);
+    const caller = JSON.stringify([append.options?.access ?? null, append.options?.key ?? null]);
+    const group = groups.get(caller);
+    if (group === undefined) groups.set(caller, [append]);
     else group.push(append);
   }
   return groups.values();
@@ -51,12 +51,12 @@ async function createAndStore(
   return await storeTogether(storage, sessionId, appends);
 }
 
-/** Waits as long as the most patient caller does. All may see the same. */
+/** Waits as long as the most patient caller does. All have the same key and see the same. */
 function longestCall(appends: readonly QueuedAppend[]): Call {
-  const { deadlineMs, signal, access } = appends[0]?.options ?? {};
-  if (appends.length === 1) return { deadlineMs, signal, access };
+  const { deadlineMs, signal, key, access } = appends[0]?.options ?? {};
+  if (appends.length === 1) return { deadlineMs, signal, key, access };
   const latestMs = Math.max(...appends.map(({ options }) => options?.deadlineMs ?? Number.POSITIVE_INFINITY));
-  return Number.isFinite(latestMs) ? { deadlineMs: latestMs, access } : { access };
+  return Number.isFinite(latestMs) ? { deadlineMs: latestMs, key, access } : { key, access };
 }
 
 function isMissing(outcome: TurnOutcome | undefined): boolean {

@@ -12,6 +12,7 @@ import { HttpProblem, toProblem } from "./http/problem.js";
 import { sendProblem } from "./http/respond.js";
 import type { StaticRoutes } from "./http/static-routes.js";
 import { refuseUnknownRpc, sendInProtocol } from "./http/unknown-rpc.js";
+import { takeTickets } from "./http/url-ticket.js";
 import { Connections } from "./limits/connections.js";
 import type { Logger } from "./logging.js";
 import { createOpenAiHandler } from "./openai/handler.js";
@@ -57,9 +58,10 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   const openAi = options.openAi ? createOpenAiHandler({ ...front, onUnexpected }) : refuseOpenAi;
 
   function route(request: HttpRequest, response: HttpResponse): void {
+    takeTickets(request);
     const path = pathOf(request.url ?? "");
-    checkAuthority(request, PROBES.has(path) || request.method === "OPTIONS");
     if (cors(request, response)) return;
+    checkAuthority(request, PROBES.has(path) || request.method === "OPTIONS");
     if (staticRoutes.serve(path, request, response, pipeline)) return;
     if (openAi(path, request, response)) return;
     if (rpc(path, request, response) || refuseUnknownRpc(path, request, response)) return;

@@ -2,13 +2,9 @@ import { API_METHODS } from "../api/method-table.js";
 import { isKeyed, type ServeConfig } from "../config/config.js";
 import { endsBy } from "../domain/call.js";
 import { VERSION } from "../version.js";
-import {
-  type Authenticator,
-  BearerAuthenticator,
-  type CredentialChecker,
-  openAuthenticator,
-} from "./auth/authenticator.js";
+import { type Authenticator, BearerAuthenticator, type CredentialChecker } from "./auth/authenticator.js";
 import { KeyFile } from "./auth/key-file.js";
+import type { Tickets } from "./auth/tickets.js";
 import { type CallPipelineOptions, CheckedCallPipeline, type Tracing } from "./call/call-pipeline.js";
 import type { CallPipeline } from "./call/front-call.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
@@ -75,9 +71,9 @@ export class RunningServer {
   /** Listens on all ports. Rejects with a one-line message when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
     const { config, usePool, pingStorage, metrics, logger, tracing } = options;
-    const { serverLimits, limits, shutdownMs } = config;
+    const { serverLimits, limits, quotas, shutdownMs, hidesTodos } = config;
     const readiness = new Readiness(pingStorage, logger);
-    const authenticator = await makeAuthenticator(config, logger);
+    const { authenticator, tickets } = await makeAccess(config, logger);
     const listeners: HttpListener[] = [];
     let tls: TlsFiles | undefined;
     try {
@@ -86,7 +82,10 @@ export class RunningServer {
         authenticator,
         usePool,
         limits,
+        hidesTodos,
+        signTicket: tickets && ((claims) => tickets.sign(claims)),
         serverLimits,
+        quotas,
         metrics,
         logger,
         tracing,
@@ -160,13 +159,26 @@ interface ServerParts {
   readonly logger: Logger;
 }
 
-async function makeAuthenticator({ keysFile, jwt }: ServeConfig, logger: Logger): Promise<Authenticator> {
-  // The package that checks tokens is loaded only when tokens are used.
+interface Access {
+  readonly authenticator: Authenticator;
+  /** Absent where there is no secret for tickets. */
+  readonly tickets: Tickets | undefined;
+}
+
+async function makeAccess({ keysFile, jwt, ticketSecretFile }: ServeConfig, logger: Logger): Promise<Access> {
+  // The package that checks and signs tokens is loaded only when tokens or tickets are used.
   const tokens = jwt && (await import("./auth/jwt.js"));
-  const checkers: CredentialChecker[] = [];
-  if (keysFile !== undefined) checkers.push(new KeyFile(keysFile, logger));
-  if (tokens !== undefined) checkers.push(new tokens.JwtChecker(jwt!, logger));
-  return checkers.length === 0 ? openAuthenticator : new BearerAuthenticator(checkers);
+  const signing = ticketSecretFile === undefined ? undefined : await import("./auth/tickets.js");
+  const keys: CredentialChecker[] = [];
+  try {
+    if (keysFile !== undefined) keys.push(new KeyFile(keysFile, logger));
+    if (tokens !== undefined) keys.push(new tokens.JwtChecker(jwt!, logger));
+    const tickets = signing && new signing.Tickets(ticketSecretFile!, logger);
+    return { authenticator: new BearerAuthenticator({ keys, tickets }), tickets };
+  } catch (error) {
+    for (const checker of keys) checker.close();
+    throw error;
+  }
 }
 
 function makeStaticRoutes(options: ServerOptions, pipeline: CallPipeline, readiness: Readiness): StaticRoutes {

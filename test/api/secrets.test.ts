@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
+import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { Child, run } from "../support/child.js";
 import { poll } from "../support/poll.js";
 
@@ -34,7 +35,10 @@ it("what callers send stands in no log, metric or trace, and their keys in no an
   const [key, wrongKey] = [newKey(), newKey()];
   const keysFile = join(folder, "keys.json");
   writeFileSync(keysFile, JSON.stringify([{ name: "k", hash: hashRandomKey(key), namespace: "n", scope: "admin" }]));
-  const args = ["--storage", "memory:", "--search", "--openai", "--keys-file", keysFile, "--log-level", "debug"];
+  const secretFile = join(folder, "ticket-secret");
+  writeFileSync(secretFile, newTicketSecret());
+  const files = ["--keys-file", keysFile, "--ticket-secret-file", secretFile];
+  const args = ["--storage", "memory:", "--search", "--openai", ...files, "--log-level", "debug"];
   const { child, httpUrl } = await Child.serveWith(collector.env, ...args);
   const answers: string[] = [];
   const call = async (method: string, path: string, body?: string, by = key) => {
@@ -63,14 +67,40 @@ it("what callers send stands in no log, metric or trace, and their keys in no an
   expect(await call("GET", `/session/${"x".repeat(200)}`)).toBe(400);
   expect(await call("GET", "/metrics")).toBe(200);
   expect(answers.at(-1)).not.toContain("hunter2");
+  expect(await call("POST", "/session/s/ticket", '{"scope":"read"}')).toBe(200);
+  const { ticket } = JSON.parse(answers.pop()!) as { readonly ticket: string };
+  const messages = encodeURIComponent('{"sessionId":"s"}');
+  const rpc = `/sessionpool.v1.SessionService/GetSession?encoding=json&message=${messages}`;
+  for (const [path, status] of [
+    ["/session/s?", 200],
+    ["/session/other?", 403],
+    ["/session/s?unknown=1&", 400],
+    ["/nowhere/at/all?", 404],
+    ["/a.b/Unknown?", 404],
+    [`${rpc}&`, 200],
+    ["/v1/conversations/s?", 200],
+    ["/metrics?", 403],
+  ] as const) {
+    for (const sent of [ticket, ticket.replaceAll(".", "%2e")]) {
+      const answer = await fetch(`${httpUrl}${path}ticket=${sent}`);
+      answers.push(await answer.text());
+      expect(answer.status, path).toBe(status);
+      expect(await call("GET", `${path}ticket=${sent}`), path).toBeGreaterThanOrEqual(400);
+    }
+  }
+  const bad = await fetch(`${httpUrl}/session/s?ticket=${ticket}x`);
+  expect(bad.status).toBe(401);
+  answers.push(await bad.text());
   child.kill("SIGTERM");
   const { stderr } = await child.ended();
-  await poll(() => collector.exported.includes("AppendMessage"), "the spans are exported");
+  await poll(() => collector.exported.includes("CreateTicket"), "the spans are exported");
   expect(stderr).toContain("AppendMessage");
+  expect(stderr).toContain('"key":"ticket ');
   for (const written of [stderr, collector.exported]) expect(written).not.toContain("hunter2");
   for (const written of [stderr, collector.exported, ...answers]) {
     expect(written).not.toContain(key);
     expect(written).not.toContain(wrongKey);
+    for (const part of ticket.split(".")) expect(written).not.toContain(part);
   }
   await collector.stop();
 });

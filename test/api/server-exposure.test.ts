@@ -12,7 +12,14 @@ import { startTestServer, type TestServer } from "../support/server.js";
 
 const READER = newKey();
 const OTHER = newKey();
-const KEYS = { none: undefined, wrong: "wrong", read: READER, "of another namespace": OTHER };
+const BOUND = newKey();
+const KEYS = {
+  none: undefined,
+  wrong: "wrong",
+  read: READER,
+  "of another namespace": OTHER,
+  "bound to an owner": BOUND,
+};
 const CALLERS = Object.keys(KEYS) as (keyof typeof KEYS)[];
 
 /** The paths that are not RPCs, and who may read them on a server with keys. */
@@ -33,6 +40,7 @@ beforeAll(() => {
   const entries = [
     { name: "reader", hash: hashRandomKey(READER), namespace: "a", scope: "read" },
     { name: "other", hash: hashRandomKey(OTHER), namespace: "b", scope: "admin" },
+    { name: "bound", hash: hashRandomKey(BOUND), namespace: "a", scope: "write", owner: "ada" },
   ];
   writeFileSync(keysFile, JSON.stringify(entries));
 });
@@ -55,7 +63,7 @@ describe("on a server with keys", () => {
         expect({ caller, method, status: await fetchStatus(server, path, KEYS[caller], method) }).toEqual({
           caller,
           method,
-          status: isLetIn ? 200 : 401,
+          status: isLetIn ? 200 : caller === "bound to an owner" ? 403 : 401,
         });
       }
     }

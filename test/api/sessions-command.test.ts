@@ -144,6 +144,24 @@ describe("session-pool keys", () => {
     expect(JSON.parse(readFileSync(file[1] as string, "utf8"))).toHaveLength(1);
   });
 
+  it("adds keys that are bound to an owner, shows the owner, and binds no key with the scope admin", async () => {
+    const bound = ["--keys-file", join(folder, "bound.json")];
+    await run(["keys", "add", "ada-app", "--owner", "ada", ...bound]);
+    await run(["keys", "add", "web", ...bound]);
+    expect((await run(["keys", "list", ...bound])).stdout).toBe(
+      "ada-app  write  default  owner ada\nweb  write  default\n",
+    );
+    expect(jsonLines(await run(["keys", "list", "--json", ...bound]))).toEqual([
+      { name: "ada-app", namespace: "default", scope: "write", owner: "ada" },
+      { name: "web", namespace: "default", scope: "write" },
+    ]);
+    const add = async (...args: string[]) => (await run(["keys", "add", "more", ...args, ...bound])).stderr;
+    expect(await add("--owner", "ada", "--scope", "admin")).toMatch(/owner must be absent with the scope admin/);
+    expect(await add("--owner", "a".repeat(129))).toMatch(/owner is 129 bytes; at most 128 are allowed/);
+    expect(await add("--owner", "")).toMatch(/must not be empty/);
+    expect(JSON.parse(readFileSync(bound[1] as string, "utf8"))).toHaveLength(2);
+  });
+
   it("names a missing key and a missing file", async () => {
     const unknown = await run(["keys", "remove", "nobody", ...file]);
     expect(unknown).toMatchObject({ code: 1, stderr: `session-pool: Keys file ${file[1]} has no key named nobody\n` });

@@ -124,13 +124,21 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
     });
 
     it("Share makes a copy that does not change", async () => {
-      await open.useMenu("Share a copy");
-      await open.confirm("Share");
+      await open.useMenu("Share");
+      await open.confirm("Make a copy");
       await open.toast("Shared as").getByRole("button", { name: "Open" }).click();
       await open.page.getByText("fork of Nightly import").waitFor();
       const sharedId = decodeURIComponent(/session\/([^?]+)/.exec(open.page.url())?.[1] ?? "");
       await call("POST", `/session/${id}/message`, textMessage("m4", "user", "Not in the copy"));
       expect(await textsOf(sharedId)).toEqual(TEXTS);
+    });
+
+    it("Share says which flag the server lacks for links", async () => {
+      await open.useMenu("Share");
+      await open.dialog.getByRole("button", { name: "Create a link" }).click();
+      await open.dialog.getByText("started without --ticket-secret-file").waitFor();
+      expect(await open.dialog.getByRole("alert").count()).toBe(0);
+      await open.dismiss();
     });
 
     it("Rename changes the title in the header, the tab, the list and the service", async () => {

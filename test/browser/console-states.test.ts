@@ -14,6 +14,7 @@ interface Key {
   readonly name: string;
   readonly key: string;
   readonly scope: "read" | "write" | "admin";
+  readonly owner?: string;
 }
 
 const makeKey = (scope: Key["scope"]): Key => ({ name: scope, key: newKey(), scope });
@@ -44,6 +45,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
     const config = {
       storage: `sqlite:${join(folder, "sessions.db")}`,
       httpAddress: { host: "127.0.0.1", port },
+      hidesTodos: true,
       ...(keysFile && { keysFile }),
     };
     server = await startTestServer(config, undefined, await builtPages());
@@ -57,7 +59,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
   }
 
   async function writeKeys(keys: readonly Key[]): Promise<string> {
-    const entries = keys.map(({ name, key, scope }) => ({ name, hash: hashRandomKey(key), namespace: "n", scope }));
+    const entries = keys.map(({ key, ...entry }) => ({ ...entry, hash: hashRandomKey(key), namespace: "n" }));
     const file = join(folder, "keys.json");
     await writeFile(file, JSON.stringify(entries));
     return file;
@@ -247,6 +249,34 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await picture("erase-refused");
       const { parts } = await callRest(server.httpUrl, "GET", "/session/a/message/m0", undefined, writer.key);
       expect(parts[0].text).toBe("Hello a");
+    });
+
+    it("the todos say that they are hidden for a key, and are shown for another one", async () => {
+      const [bound, free] = [{ ...makeKey("write"), name: "bound", owner: "ada" }, makeKey("write")];
+      await start(0, await writeKeys([bound, free]));
+      const shown = await openConsole();
+      const { page, dialog } = shown;
+      /** The todos stay open while the key changes, where there is room for the button beside them. */
+      const useKey = async (key: string) => {
+        if (screenName === "phone") await page.evaluate("location.hash = '#/'");
+        await page.getByRole("button", { name: "Key", exact: true }).click();
+        await dialog.getByLabel("API key").fill(key);
+        await shown.confirm("Use it");
+        await page.evaluate("location.hash = '#/todos'");
+      };
+      await shown.goTo("/");
+      await page.locator("main").getByRole("button", { name: "Enter a key" }).waitFor();
+      await useKey(free.key);
+      await page.getByText("No todos", { exact: true }).waitFor();
+      await useKey(bound.key);
+      await page.getByText("The todo list is hidden for this key").waitFor();
+      await page.getByRole("heading", { name: "Todos" }).waitFor();
+      expect(await page.getByText("No todos", { exact: true }).count()).toBe(0);
+      expect(await dialog.count()).toBe(0);
+      await shown.expectNoSideways();
+      await picture("todos-hidden");
+      await useKey(free.key);
+      await page.getByText("No todos", { exact: true }).waitFor();
     });
 
     it("an address that leads nowhere shows what exists", async () => {

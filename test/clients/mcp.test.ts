@@ -186,6 +186,89 @@ describe("session-pool mcp", () => {
     expect(await call(client, "list_todos")).toMatchObject({ todos: [] });
   });
 
+  it("shows and changes nothing but the sessions of the owner that it is given", async () => {
+    const path = join(folder, "owners.db");
+    const provider = await SqliteStorageProvider.open(path, { search: true });
+    const { sessions, todos } = new RootPool({ storage: provider });
+    const long = "word ".repeat(20_000);
+    for (const owner of ["ada", "bob"]) {
+      await sessions.createSession({ sessionId: `of-${owner}`, owner });
+      const parts = [{ id: "", type: "text", text: `${owner} ${long}` }];
+      for (const id of ["m1", "m2"]) await sessions.appendMessage(`of-${owner}`, { id, role: "user", parts });
+    }
+    await sessions.createSession({ sessionId: "of-nobody" });
+    await todos.add({ id: "t", content: "Shared", status: "pending", priority: "low" });
+    await provider.close();
+    const store = `sqlite:${path}`;
+    const client = await connectTo(store, "--allow-writes", "--owner", "ada");
+    const other = await connectTo(store, "--owner", "bob");
+    const all = await connectTo(store);
+
+    expect((await call(client, "list_sessions")).sessions).toMatchObject([{ sessionId: "of-ada", owner: "ada" }]);
+    expect((await call(client, "search_messages", { q: "word" })).hits).toMatchObject([
+      { sessionId: "of-ada" },
+      { sessionId: "of-ada" },
+    ]);
+    expect(await call(client, "search_messages", { q: "bob" })).toMatchObject({ hits: [] });
+
+    const missing = (sessionId: string) => `not_found: Session "${sessionId}" not found`;
+    for (const sessionId of ["of-bob", "of-nobody", "nowhere"]) {
+      const said = { sessionId, role: "user", text: "Hello" };
+      expect(await call(client, "read_session", { sessionId })).toBe(missing(sessionId));
+      expect(await call(client, "read_session", { sessionId, messageId: "m1" })).toBe(missing(sessionId));
+      expect(await call(client, "search_messages", { q: "word", sessionId })).toBe(missing(sessionId));
+      expect(await call(client, "append_message", said)).toBe(missing(sessionId));
+      expect(await call(client, "fork_session", { sessionId })).toBe(missing(sessionId));
+      expect(await call(client, "revert_session", { sessionId, toStart: true })).toBe(missing(sessionId));
+      expect(await call(client, "unrevert_session", { sessionId })).toBe(missing(sessionId));
+    }
+    // An id that another session has is the one thing that shows.
+    const taken = { sessionId: "of-ada", newSessionId: "of-bob" };
+    expect(await call(client, "fork_session", taken)).toMatch(/^already_exists: /);
+    expect(await call(client, "fork_session", taken)).not.toMatch(/owner|bob[^"]/);
+
+    // Tokens of another owner's answers, within a message and between messages, lead nowhere.
+    const within = (await call(other, "read_session", { sessionId: "of-bob" })).nextPageToken;
+    expect(within).toMatch(/^~/);
+    const between = (await call(all, "list_sessions", { limit: 1 })).nextPageToken;
+    const found = (await call(other, "search_messages", { q: "word", limit: 1 })).nextPageToken;
+    expect([between, found]).not.toContain("");
+    expect(await call(client, "read_session", { sessionId: "of-bob", pageToken: within })).toBe(missing("of-bob"));
+    const ofHers = await call(client, "read_session", { sessionId: "of-ada", pageToken: within });
+    expect(JSON.stringify(ofHers)).not.toContain("bob");
+    expect(await call(client, "list_sessions", { limit: 1, pageToken: between })).toMatch(/^invalid_argument: /);
+    expect(await call(client, "search_messages", { q: "word", pageToken: found })).toMatch(/^invalid_argument: /);
+
+    const made = { sessionId: "made", role: "user", text: "Mine", createSession: true };
+    await call(client, "append_message", made);
+    expect((await call(all, "read_session", { sessionId: "made" })).session).toMatchObject({ owner: "ada" });
+    expect((await call(client, "list_todos")).todos).toMatchObject([{ content: "Shared" }]);
+  });
+
+  it("hides the todo list from an owner if told to, and from nobody else", async () => {
+    const flags = ["--allow-writes", "--hide-todos-from-owners"];
+    const todo = { content: "Book the ryokan" };
+    const bound = await connect("--owner", "ada", ...flags);
+    const denied = (rpc: string) =>
+      `permission_denied: ${rpc} needs a caller without an owner: --hide-todos-from-owners hides the todo list`;
+    expect(await call(bound, "list_todos")).toBe(denied("ListTodos"));
+    expect(await call(bound, "add_todo", todo)).toBe(denied("AddTodo"));
+    expect(await call(bound, "update_todo", { id: "t", status: "completed" })).toBe(denied("UpdateTodo"));
+    expect(await call(bound, "remove_todo", { id: "t" })).toBe(denied("RemoveTodo"));
+    const { id } = await call(await connect(...flags), "add_todo", todo);
+    expect(await call(await connect("--allow-writes"), "remove_todo", { id })).toEqual({});
+  });
+
+  it.each([
+    ["", /must not be empty/],
+    ["o".repeat(129), /--owner is 129 bytes; at most 128 are allowed/],
+    ["a\nb", /--owner must not contain control characters/],
+  ])("refuses the owner %j at start", async (owner, message) => {
+    const { code, stderr } = await new Child(["mcp", "--storage", storage, "--owner", owner]).ended();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+
   it("returns the errors of the service, and refuses arguments that it does not know", async () => {
     const client = await connect("--allow-writes");
     expect(await call(client, "read_session", { sessionId: "nobody" })).toBe('not_found: Session "nobody" not found');

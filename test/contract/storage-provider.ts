@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import { StorageManager, type StorageOperations } from "../../src/storage/storage-manager.js";
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
+import { describeAccess } from "./storage-provider/access.js";
+import { describeAccessChanges } from "./storage-provider/access-changes.js";
 import { describeAppends } from "./storage-provider/appends.js";
 import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
@@ -20,6 +22,7 @@ import { describeLabels } from "./storage-provider/labels.js";
 import { describeLists } from "./storage-provider/lists.js";
 import { describeMessageEdits } from "./storage-provider/message-edits.js";
 import { describeOlderMessages } from "./storage-provider/older-messages.js";
+import { describeOwnerErasures } from "./storage-provider/owner-erasures.js";
 import { describeReads } from "./storage-provider/reads.js";
 import { describeRestores } from "./storage-provider/restores.js";
 import { describeSearches } from "./storage-provider/searches.js";
@@ -100,6 +103,8 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeCreatedSessions(subject);
   describeBatches(subject);
   describeTurns(subject);
+  describeAccess(subject);
+  describeAccessChanges(subject);
   describeOlderMessages(subject);
   describeReads(subject);
   describeLists(subject);
@@ -119,6 +124,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeErasures(subject);
   describeSlowFollowers(subject);
   describeStoredErasures(subject);
+  describeOwnerErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
   describeBackups(subject);

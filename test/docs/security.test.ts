@@ -33,6 +33,24 @@ const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
   ],
   ["Tokens without an expiry are refused.", ["test/unit/server/auth/jwt.test.ts", "is refused when it never expires"]],
   [
+    "It permits nothing beyond that session and its scope, on any front.",
+    ["test/api/tickets.test.ts", "opens its session and nothing else: %s"],
+    ["test/api/tickets.test.ts", "permits no more than it does elsewhere"],
+  ],
+  [
+    "It ends at its expiry, with RevokeTickets, when the session is deleted or gets another owner, and when the secret that signed it is removed from the file.",
+    ["test/api/tickets.test.ts", "at their expiry, and their streams too"],
+    ["test/api/tickets.test.ts", "with RevokeTickets, and their streams too"],
+    ["test/api/tickets.test.ts", "with their session: none makes it again"],
+    ["test/api/tickets.test.ts", "with a change of the owner"],
+    ["test/api/tickets.test.ts", "when the secret is removed, and their streams too"],
+  ],
+  [
+    "From then on it is refused at once, and its streams end within a second as a rule and five at most.",
+    ["test/api/ticket-processes.test.ts", "are valid at both, and end at both"],
+  ],
+  ["It outlives the key that made it.", ["test/api/tickets.test.ts", "but not when their key is"]],
+  [
     "Wrong keys delay the address that sends them, but no key that was verified before.",
     ["test/unit/server/auth/keys.test.ts", "make room for an address without wrong keys by refusing one with many"],
     ["test/unit/server/auth/keys.test.ts", "does not compare a slow hash again when the file changed"],
@@ -48,6 +66,22 @@ const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
     ["test/api/foreign-tokens.test.ts", "and resume tokens are good in their own namespace and in no other"],
   ],
   [
+    "A caller that is bound to an owner sees and changes the sessions of that owner alone, on every front.",
+    ["test/api/server-owners.test.ts", "open the sessions of their owner, and no others"],
+    ["test/api/openai-owners.test.ts", "are answered to others as if they did not exist"],
+    ["test/clients/mcp.test.ts", "shows and changes nothing but the sessions of the owner that it is given"],
+  ],
+  [
+    "Those of others are treated as if they did not exist, and page tokens of other owners are refused.",
+    ["test/api/server-owners.test.ts", "take no page tokens of another owner's lists, and give no other sign"],
+    ["test/api/server-owners.test.ts", "end watches of a session that gets another owner, and hide its parent"],
+  ],
+  [
+    "A token without the claim that `--jwt-owner-claim` names is refused, unless its scope is `admin`.",
+    ["test/api/server-owners.test.ts", "are denied on every front if the claim is %j"],
+    ["test/unit/server/auth/jwt.test.ts", "with the scope admin is never bound"],
+  ],
+  [
     "A key with the scope `read` cannot change anything, whichever protocol it uses.",
     ["test/api/server-access.test.ts", "can read but change nothing, on every front"],
   ],
@@ -58,13 +92,14 @@ const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
   ],
   ["The keys file holds hashes.", ["test/unit/server/auth/keys.test.ts", "knows the keys whose hashes it holds"]],
   [
-    "Keys and message content never appear in logs, metrics or traces, and the command line never in traces.",
+    "Keys, tickets and message content never appear in logs, metrics or traces, and the command line never in traces.",
     ["test/api/secrets.test.ts", "what callers send stands in no log, metric or trace, and their keys in no answer"],
     ["test/api/secrets.test.ts", "traces do not contain the command line"],
   ],
   [
-    "An error may quote what its own caller has just sent in a wrong form, but nothing that is stored, and never a key.",
+    "An error may quote what its own caller has just sent in a wrong form, but nothing that is stored, and never a key or ticket.",
     ["test/unit/server/auth/keys.test.ts", "with an unknown key does not repeat it"],
+    ["test/api/tickets.test.ts", "and the log hold none of it"],
     ["test/unit/server/call/call-pipeline.test.ts", "answers unexpected errors with a fixed text"],
   ],
   [

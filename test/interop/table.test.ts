@@ -86,6 +86,18 @@ it("every front refuses a body over its limit", async () => {
   await small.stop();
 });
 
+it("every front refuses to make tickets without a secret", async () => {
+  const plain = await TestBed.start({}, { makesTickets: false });
+  const key = await plain.key("plain");
+  const { desc } = METHODS.get("SessionService.CreateTicket")!;
+  const message = "The server has no secret for tickets: --ticket-secret-file";
+  for (const front of plain.fronts.filter((one) => one.serves(desc))) {
+    const outcome = await front.call(desc, { sessionId: "s", scope: "read" }, { key, take: 1 });
+    expectOutcome(front.name, outcome, { error: { code: "failed_precondition", message } });
+  }
+  await plain.stop();
+});
+
 it.each(MANY_VALUES.refused)("every front refuses a request with more values than fit into %j", async (load, error) => {
   const small = await TestBed.start(load);
   const key = await small.key("small");

@@ -12,6 +12,12 @@ const DRAFT_WRITER = `${HISTORY}/drafts/draft-writer.ts`;
 const WINDOWS = `${HISTORY}/read/window-reader.ts`;
 const NEW_RECORD = `${HISTORY}/edit/new-record.ts`;
 const ERASER = `${HISTORY}/erase/eraser.ts`;
+const OWNER_ERASER = `${HISTORY}/erase/owner-eraser.ts`;
+const EDITOR = `${HISTORY}/edit/editor.ts`;
+const HEADS = `${HISTORY}/heads.ts`;
+const FORK_COUNTS = `${HISTORY}/edit/fork-counts.ts`;
+const FOLLOWERS = `${HISTORY}/follow/followers.ts`;
+const PIECES = `${HISTORY}/read/pieces.ts`;
 const SWEEPER = `${HISTORY}/sweeper.ts`;
 const DATABASE = "test/simulation/sim-database.ts";
 const STORE = "test/simulation/sim-store.ts";
@@ -65,12 +71,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "if (takesBack && this.#events.length > 0) {",
     "if (takesBack && this.#events.length < 0) {",
   ),
-  rule(
-    "dropped-when-taken-back:catching-up",
-    `${HISTORY}/follow/followers.ts`,
-    "if (tail.takenBack !== takenBack) break;",
-    "",
-  ),
+  rule("dropped-when-taken-back:catching-up", FOLLOWERS, "if (tail.takenBack !== takenBack) break;", ""),
 
   rule(
     "named-logs-only:draft",
@@ -255,6 +256,113 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "while (await this.#round(erasure, round)) round++;",
     "await this.#round(erasure, round);",
   ),
+  rule(
+    "erase-ends-copies:owner",
+    OWNER_ERASER,
+    "if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;",
+    "",
+  ),
+  rule(
+    "erase-until-clean:owner",
+    OWNER_ERASER,
+    "if (!(await this.#eraseCopies(erasure, round))) break;",
+    "await this.#eraseCopies(erasure, round); break;",
+  ),
+
+  rule("access-by-the-record:head", HEADS, "if (!permits(call, record)) return null;", ""),
+  rule(
+    "access-by-the-record:record",
+    HEADS,
+    "return record !== null && !this.isExpired(record) && permits(call, record) ? record : null;",
+    "return record !== null && !this.isExpired(record) ? record : null;",
+  ),
+  rule(
+    "access-by-the-record:newest",
+    HEADS,
+    'if (!permits(call, found.record)) throw notFound("Session", sessionId);',
+    "",
+  ),
+  rule(
+    "access-by-the-record:source",
+    FORK_COUNTS,
+    "if (this.#context.isExpired(record) || !permits(call, record)) {",
+    "if (this.#context.isExpired(record)) {",
+  ),
+  rule(
+    "access-by-the-record:existing",
+    BRANCHER,
+    "if (permits(call, existing.record) && isRetry(existing)) return existing;",
+    "if (isRetry(existing)) return existing;",
+  ),
+  rule("access-by-the-record:follower", FOLLOWERS, "checkMayFollow(tail, sessionId, call);\n        return", "return"),
+  rule(
+    "remembered-admits-owners:ticket",
+    "src/domain/access.ts",
+    'return access === undefined || ("owner" in access && session.owner === access.owner);',
+    "return access === undefined || permits(call, session);",
+  ),
+  rule(
+    "remembered-admits-owners:draft",
+    `${HISTORY}/drafts/draft-finder.ts`,
+    "if (!permitsRemembered(call, found.record)) return null;",
+    "",
+  ),
+  rule(
+    "remembered-admits-owners:append",
+    `${HISTORY}/append/append-job.ts`,
+    "return this.#jobs.every(({ call }) => permitsRemembered(call, record));",
+    'return record.sessionId !== "";',
+  ),
+  rule(
+    "appends-admitted-singly:turn",
+    TURN,
+    "if (state.isFresh && !this.#jobs.dropForeign(head.record)) return state;",
+    "",
+  ),
+  rule("appends-admitted-singly:older", TURN, "this.#jobs.dropForeign(now.record);", ""),
+  rule(
+    "owner-change-ends-access:drafts",
+    EDITOR,
+    "if (!isSameOwner) await this.#endOpen(record, openDrafts(record), call);",
+    "",
+  ),
+  rule(
+    "owner-change-ends-access:tickets",
+    EDITOR,
+    "...(!isSameOwner && { owner: owner || undefined, ticketGeneration: (record.ticketGeneration ?? 0) + 1 }),",
+    "...(!isSameOwner && { owner: owner || undefined }),",
+  ),
+  rule(
+    "owner-change-ends-access:log",
+    EDITOR,
+    "const updated =\n        isSameExpiry && isSameOwner",
+    "const updated =\n        isSameExpiry",
+  ),
+  rule(
+    "followers-ask-again:tail",
+    `${HISTORY}/follow/session-tail.ts`,
+    "if (before && !hasSameAccess(before, head.record)) this.#dropWaiting();",
+    "",
+  ),
+  rule("followers-ask-again:follower", FOLLOWERS, "checkMayFollow(tail, reached.head.record.sessionId, call);", ""),
+  rule(
+    "hidden-not-written",
+    FORK_COUNTS,
+    "if (call?.access !== undefined && !(await this.#context.visibleRecord(sessionId, call))) return null;",
+    "",
+  ),
+  rule(
+    "ancestors-until-hidden:uid",
+    PIECES,
+    "return (await context.visibleRecord(sessionId, call))?.uid === (uid ?? ownerOf(log));",
+    "return (await context.visibleRecord(sessionId, call)) !== null || [uid, log].length === 0;",
+  ),
+  rule(
+    "ancestors-until-hidden:order",
+    PIECES,
+    "return areVisible.lastIndexOf(false) + 1;",
+    "return areVisible.indexOf(true);",
+  ),
 
   rule("sweep-unforked-only", DATABASE, ".filter((record) => record.forks === 0)", ""),
   rule("sweep-old-only:data", SWEEPER, "const ageMs = own.sweepAgeMs;", "const ageMs = 0;"),
@@ -290,7 +398,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "",
   ),
   rule("late-append-reached:message", TURN, "return this.#context.isOld(head.atMs);", "return false;"),
-  rule("late-reader-restarts:head", `${HISTORY}/heads.ts`, "if (isPast) {", "if (isPast && Number.isNaN(atMs)) {"),
+  rule("late-reader-restarts:head", HEADS, "if (isPast) {", "if (isPast && Number.isNaN(atMs)) {"),
   rule(
     "late-reader-restarts:read",
     `${HISTORY}/read/reader.ts`,
@@ -303,12 +411,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "if (this.#context.isOld(snapshot.atMs)) {",
     "if (false) {",
   ),
-  rule(
-    "negative-answers-checked",
-    `${HISTORY}/heads.ts`,
-    "if (!(await this.isCurrent(record, call))) throw new Again();",
-    "",
-  ),
+  rule("negative-answers-checked", HEADS, "if (!(await this.isCurrent(record, call))) throw new Again();", ""),
 ];
 
 function rule(name: string, file: string, statement: string, broken: string): BreakableRule {

@@ -171,6 +171,30 @@ def test_a_session_changes_only_in_what_is_given(client: SessionPoolClient) -> N
     assert time_of(later, "expire_time") == soon
 
 
+def test_a_session_has_an_owner(client: SessionPoolClient) -> None:
+    user = new_id()
+    owned = client.create_session(owner=user)
+    assert owned.owner == user
+    client.append(owned.session_id, text("user", user))
+    assert [found.session_id for found in client.list_sessions(owner=user)] == [owned.session_id]
+    assert owned.session_id not in [found.session_id for found in client.list_sessions(no_owner=True)]
+    assert [hit.session_id for hit in client.search_messages(user, owner=user)] == [owned.session_id]
+    assert list(client.search_messages(user, no_owner=True)) == []
+    assert client.update_session(owned.session_id, title="Kyoto").owner == user
+    assert client.update_session(owned.session_id, owner="").owner == ""
+    assert [hit.session_id for hit in client.search_messages(user, no_owner=True)] == [owned.session_id]
+
+
+def test_tickets_need_a_secret_of_the_server(client: SessionPoolClient, session_id: str) -> None:
+    with pytest.raises(SessionPoolError) as refused:
+        client.create_ticket(session_id, "read", expire_time=datetime.now(timezone.utc) + timedelta(minutes=5))
+    assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    client.revoke_tickets(session_id)
+    with pytest.raises(SessionPoolError) as unknown:
+        client.revoke_tickets(new_id())
+    assert unknown.value.code() is grpc.StatusCode.NOT_FOUND
+
+
 def test_a_message_is_updated_and_deleted(client: SessionPoolClient, session_id: str) -> None:
     client.append_all(session_id, [text("user", number, id=number, metadata={"n": 1}) for number in "abc"])
     changed = client.update_message(session_id, "b", parts=[Part(type="text", text="B")])

@@ -1,9 +1,12 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
-import { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import { type CreateTicketResponse, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../../gen/sessionpool/v1/todo_service_pb.js";
 import { type DraftOptions, type DraftWriter, startDraft } from "./draft.js";
+import { hasFetchStreams, openByEventSource, type Server } from "./event-source.js";
+import type { WithNumbers } from "./int64.js";
+import { type Key, sendingKey } from "./keys.js";
 import {
   type ListSessionsOptions,
   listSessions,
@@ -22,9 +25,7 @@ import {
   type StoredMessage,
 } from "./messages.js";
 import { createServiceClient, type ServiceClient } from "./service-client.js";
-import { type WatchEvent, type WatchOptions, watch } from "./watch.js";
-
-type Key = string | ((signal: AbortSignal) => string | Promise<string>);
+import { type OpenWatch, type WatchEvent, type WatchOptions, watch } from "./watch.js";
 
 export interface SessionPoolClientOptions {
   /**
@@ -33,10 +34,13 @@ export interface SessionPoolClientOptions {
    */
   readonly baseUrl?: string;
   /**
-   * An API key or token, or a function that returns one for each call. Absent for a server without keys. The function's
-   * signal is aborted when the call is canceled or its time is over; the call does not wait for it any longer.
+   * An API key or token, or a function that returns one for each call; calls at the same time share one question. The
+   * function gets a signal, which is aborted when no call waits for it any more, and the key that the server has refused
+   * last: a function that keeps its key makes another one when that is the one it has. Absent for a server without keys.
    */
   readonly key?: Key;
+  /** A ticket, which opens one session. Must not be combined with `key`. */
+  readonly ticket?: string;
   /** The most times that a call which is safe to repeat is sent again after a transient error; 5 when absent. */
   readonly retries?: number;
   /**
@@ -47,7 +51,8 @@ export interface SessionPoolClientOptions {
   /** Sends the requests; the global `fetch` when absent. */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * Another Connect transport, for example gRPC from `@connectrpc/connect-node`. Excludes `baseUrl`, `key` and `fetch`.
+   * Another Connect transport, for example gRPC from `@connectrpc/connect-node`. Excludes `baseUrl`, `key`, `ticket` and
+   * `fetch`.
    */
   readonly transport?: Transport;
 }
@@ -79,18 +84,45 @@ export interface SessionPoolClient {
   search(q: string, options?: SearchOptions): AsyncGenerator<SearchHit, void, undefined>;
   /**
    * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
-   * anything. Throws the service's error when the session is unknown or deleted (`not_found`), or the key or the
-   * arguments are refused.
+   * anything, with a fresh key if the old one has expired. Throws the service's error when the session is unknown or
+   * deleted (`not_found`), the key or the arguments are refused, or the ticket has expired or was revoked
+   * (`unauthenticated`). TypeError: this client cannot watch in the way that is asked for.
    */
   watch(sessionId: string, options?: WatchOptions): AsyncGenerator<WatchEvent, void, undefined>;
+  /** Makes a ticket, which opens this session and nothing else, for a page without a key or for a link. */
+  createTicket(sessionId: string, options: TicketOptions): Promise<Ticket>;
+  /** Ends all tickets of a session, and the watches that they opened. */
+  revokeTickets(sessionId: string): Promise<void>;
 }
 
-/** Makes a client. It connects only when it is used. TypeError: `baseUrl` is no address of a server. */
+export interface TicketOptions {
+  /** `read` may do what reads the session; `write` may also append and update messages, and write drafts. */
+  readonly scope: "read" | "write";
+  /** At most 30 days ahead; one hour from now when absent. */
+  readonly expireTime?: Date;
+  readonly signal?: AbortSignal;
+}
+
+/** A ticket, and when it ends. */
+export type Ticket = WithNumbers<CreateTicketResponse>;
+
+/**
+ * Makes a client. It connects only when it is used. TypeError: `baseUrl` is no address of a server, or the credentials
+ * are not what is described.
+ */
 export function createSessionPoolClient(options: SessionPoolClientOptions = {}): SessionPoolClient {
-  const transport = options.transport ?? createTransport(options);
+  const { key = options.ticket } = options;
+  if (options.key !== undefined && options.ticket !== undefined)
+    throw new TypeError("Give a key or a ticket, not both");
+  if (options.transport !== undefined && key !== undefined)
+    throw new TypeError("A transport sends its own credentials, so it excludes key and ticket");
+  const server = options.transport === undefined ? serverOf(options) : undefined;
+  const transport = options.transport ?? createTransport(server as Server, key);
   const policy = { retries: options.retries ?? 5, timeoutMs: options.timeoutMs };
   const messages = createServiceClient(MessageService, transport, policy);
   const sessions = createServiceClient(SessionService, transport, policy);
+  const openStream: OpenWatch = (sessionId, start, signal) =>
+    messages.watchMessages({ sessionId, ...start }, { signal });
   return {
     sessions,
     messages,
@@ -101,41 +133,29 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
     history: (sessionId, historyOptions) => history(messages, sessionId, historyOptions),
     listSessions: (listOptions) => listSessions(sessions, listOptions),
     search: (q, searchOptions) => search(messages, q, searchOptions),
-    watch: (sessionId, watchOptions) => watch(messages, sessionId, watchOptions),
+    watch: (sessionId, watchOptions = {}) => {
+      const hasOtherKeys = typeof key === "function";
+      const isByEventSource =
+        watchOptions.eventSource ?? (server !== undefined && options.fetch === undefined && !hasFetchStreams());
+      const open = isByEventSource ? openByEventSource(server, options.key) : openStream;
+      return watch(messages, sessionId, watchOptions, { open, hasOtherKeys });
+    },
+    createTicket: (sessionId, { signal, ...ticketOptions }) =>
+      sessions.createTicket({ sessionId, ...ticketOptions }, signal === undefined ? {} : { signal }),
+    revokeTickets: async (sessionId) => {
+      await sessions.revokeTickets({ sessionId });
+    },
   };
 }
 
-function createTransport({ baseUrl, key, fetch }: SessionPoolClientOptions): Transport {
+function serverOf({ baseUrl, fetch, ticket }: SessionPoolClientOptions): Server {
   const address = (baseUrl === undefined ? pageOrigin() : checkedAddress(baseUrl)).replace(/\/+$/, "");
-  return createConnectTransport({
-    baseUrl: address,
-    useBinaryFormat: true,
-    fetch: namingAddress(fetch, address),
-    interceptors: [
-      (next) => async (request) => {
-        if (key !== undefined) {
-          request.header.set("Authorization", `Bearer ${await keyFor(request.signal, key)}`);
-        }
-        return next(request);
-      },
-    ],
-  });
+  return { address, ticket, fetch: namingAddress(fetch, address) };
 }
 
-/** Rejects when the call has ended, even if the function never answers. */
-async function keyFor(signal: AbortSignal, key: Key): Promise<string> {
-  if (typeof key === "string") return key;
-  let end = () => {};
-  const ended = new Promise<never>((_resolve, reject) => {
-    end = () => reject(signal.reason);
-    if (signal.aborted) end();
-    else signal.addEventListener("abort", end);
-  });
-  try {
-    return await Promise.race([ended, key(signal)]);
-  } finally {
-    signal.removeEventListener("abort", end);
-  }
+function createTransport({ address, fetch }: Server, key: Key | undefined): Transport {
+  const interceptors = key === undefined ? [] : [sendingKey(key)];
+  return createConnectTransport({ baseUrl: address, useBinaryFormat: true, fetch, interceptors });
 }
 
 /** In a browser, an address may also be a path on the page's own server. */

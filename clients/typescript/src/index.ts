@@ -1,7 +1,13 @@
 // What `session-pool-client` exports: a client for browsers and Node.js. It contains nothing of the server.
 export { Code, ConnectError } from "@connectrpc/connect";
 export { SessionView } from "../../../gen/sessionpool/v1/session_service_pb.js";
-export { createSessionPoolClient, type SessionPoolClient, type SessionPoolClientOptions } from "./client.js";
+export {
+  createSessionPoolClient,
+  type SessionPoolClient,
+  type SessionPoolClientOptions,
+  type Ticket,
+  type TicketOptions,
+} from "./client.js";
 export { ConflictError, type Current } from "./conflict-error.js";
 export { dateOf, timestampOf } from "./dates.js";
 export type { DraftOptions, DraftWriter } from "./draft.js";

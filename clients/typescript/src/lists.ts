@@ -19,6 +19,10 @@ export interface ListSessionsOptions extends PageOptions {
   readonly parentId?: string;
   /** Only sessions with all of these labels, each written `key=value`; at most 32. */
   readonly label?: readonly string[];
+  /** Only sessions of this owner. */
+  readonly owner?: string;
+  /** Only sessions without an owner. Must not be combined with `owner`. */
+  readonly noOwner?: boolean;
   /** How much of each session to return; `SessionView.FULL` adds `messageCount` and `lastMessage`. */
   readonly view?: SessionView;
 }
@@ -26,9 +30,9 @@ export interface ListSessionsOptions extends PageOptions {
 /** All sessions, the most recently updated first. */
 export async function* listSessions(
   sessions: ServiceClient<typeof SessionService>,
-  { label = [], parentId = "", view = 0, ...paging }: ListSessionsOptions = {},
+  { label = [], parentId = "", owner = "", noOwner = false, view = 0, ...paging }: ListSessionsOptions = {},
 ): AsyncGenerator<Session, void, undefined> {
-  const filter = { label: [...label], parentId, view };
+  const filter = { label: [...label], parentId, owner, noOwner, view };
   const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page }, call));
   for await (const page of all) yield* page.sessions;
 }
@@ -38,15 +42,19 @@ export interface SearchOptions extends PageOptions {
   readonly label?: readonly string[];
   /** Only messages of this session. */
   readonly sessionId?: string;
+  /** Only messages of sessions of this owner. */
+  readonly owner?: string;
+  /** Only messages of sessions without an owner. Must not be combined with `owner`. */
+  readonly noOwner?: boolean;
 }
 
 /** All messages that hold the words of `q`, in the order of SearchMessages. */
 export async function* search(
   messages: ServiceClient<typeof MessageService>,
   q: string,
-  { label = [], sessionId = "", ...paging }: SearchOptions = {},
+  { label = [], sessionId = "", owner = "", noOwner = false, ...paging }: SearchOptions = {},
 ): AsyncGenerator<SearchHit, void, undefined> {
-  const filter = { q, label: [...label], sessionId };
+  const filter = { q, label: [...label], sessionId, owner, noOwner };
   const all = pages(paging, (page, call) => messages.searchMessages({ ...filter, ...page }, call));
   for await (const page of all) yield* page.hits;
 }

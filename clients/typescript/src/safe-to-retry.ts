@@ -17,8 +17,10 @@ const GIVE_IDS: ReadonlyMap<string, GiveIds> = new Map<Rpc, GiveIds>([
   ["shareSession", (request) => giveId(request, "newSessionId")],
 ]);
 
-/** Calls with the same answer when they are repeated: they name the version that they follow, or end a draft. */
-const REPEATABLE: ReadonlySet<string> = new Set<Rpc>(["extendDraft", "finishDraft", "discardDraft"]);
+/**
+ * Calls that may be repeated without an id: they name the version that they follow, end a draft, or only sign a ticket.
+ */
+const REPEATABLE: ReadonlySet<string> = new Set<Rpc>(["extendDraft", "finishDraft", "discardDraft", "createTicket"]);
 
 interface One {
   readonly message?: MessageWithParts;

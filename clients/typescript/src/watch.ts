@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { MessageService, WatchMessagesResponse } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import type { WithNumbers } from "./int64.js";
+import { isRefusal } from "./keys.js";
 import { delayAfter, forTimer, isTransient, pause } from "./retry.js";
 import type { ServiceClient } from "./service-client.js";
 
@@ -27,9 +28,24 @@ export interface WatchOptions {
    * with Infinity.
    */
   readonly silenceMs?: number;
+  /**
+   * Whether to use EventSource rather than streams of `fetch`; by default, only where `fetch` has none. Its requests
+   * need no preflight. It sends no key, so it is for clients with a ticket and for servers without keys.
+   */
+  readonly eventSource?: boolean;
 }
 
-type Start = { readonly fromPosition: number } | { readonly resumeToken: string };
+export type WatchStart = { readonly fromPosition: number } | { readonly resumeToken: string };
+
+/** How a client watches. */
+export interface WatchPolicy {
+  readonly open: OpenWatch;
+  /** Whether there may be another key when one is refused. */
+  readonly hasOtherKeys: boolean;
+}
+
+/** Opens one connection of a watch. */
+export type OpenWatch = (sessionId: string, start: WatchStart, signal: AbortSignal) => AsyncIterable<WatchEvent>;
 
 const SILENCE_MS = 45_000;
 
@@ -41,19 +57,22 @@ const SILENCE_MS = 45_000;
 export async function* watch(
   messages: ServiceClient<typeof MessageService>,
   sessionId: string,
-  options: WatchOptions = {},
+  options: WatchOptions,
+  { open, hasOtherKeys }: WatchPolicy,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const { signal } = options;
   const { fromPosition, resumeToken } = options;
-  let start: Start | undefined =
+  let start: WatchStart | undefined =
     resumeToken !== undefined ? { resumeToken } : fromPosition !== undefined ? { fromPosition } : undefined;
   const isPinned = start !== undefined;
+  let isRefused = false;
   for (let failures = 0; !isAborted(signal); failures++) {
     try {
       // "Now" is the moment of the call, even when the first connection breaks before its first event.
       start ??= { fromPosition: await countMessages(messages, sessionId, signal) };
-      for await (const event of connect(messages, sessionId, start, options)) {
+      for await (const event of connect(open, sessionId, start, options)) {
         failures = 0;
+        isRefused = false;
         start = { resumeToken: event.resumeToken };
         if (event.event.case !== "heartbeat" || options.heartbeats === true) yield event;
       }
@@ -66,6 +85,7 @@ export async function* watch(
       const isStale =
         !isPinned && error.code === Code.InvalidArgument && start !== undefined && "fromPosition" in start;
       if (isStale) start = undefined;
+      else if (hasOtherKeys && !isRefused && isRefusal(error)) isRefused = true;
       else if (!isTransient(error) && !isBehind(error, failures)) throw error;
       options.onRetry?.(error);
       await pause(delayAfter(error, failures), signal);
@@ -83,9 +103,9 @@ async function countMessages(
 
 /** One connection. Fails with `unavailable` when it is silent for too long or ends without a reason. */
 async function* connect(
-  messages: ServiceClient<typeof MessageService>,
+  open: OpenWatch,
   sessionId: string,
-  start: Start,
+  start: WatchStart,
   { signal, silenceMs = SILENCE_MS }: WatchOptions,
 ): AsyncGenerator<WatchEvent, void, undefined> {
   const connection = new AbortController();
@@ -102,7 +122,7 @@ async function* connect(
   };
   let timer = waitForEvent();
   try {
-    for await (const event of messages.watchMessages({ sessionId, ...start }, { signal: connection.signal })) {
+    for await (const event of open(sessionId, start, connection.signal)) {
       clearTimeout(timer);
       yield event;
       timer = waitForEvent();

@@ -1,3 +1,4 @@
+import { checkOwner } from "../../domain/access.js";
 import { DEFAULT_LIMITS } from "../../domain/limits.js";
 import type { Pools } from "../../pools.js";
 import { stopSignal } from "../signals.js";
@@ -9,15 +10,23 @@ import { StdioTransport } from "./stdio-transport.js";
 export interface McpTarget extends CommandTarget {
   /** Without it, only the tools that read are offered. */
   readonly allowWrites: boolean;
+  /** The owner whose sessions alone are read and changed; absent for all sessions. */
+  readonly owner?: string | undefined;
+  /** Whether the tools with an owner get no todo list. */
+  readonly hideTodosFromOwners?: boolean | undefined;
 }
 
 /**
  * Serves the Model Context Protocol on standard input and output until the input has ended and is answered, the client
  * has gone, or a signal asks to end.
  */
-export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWrites }: McpTarget): Promise<void> {
+export async function serveMcp(target: McpTarget): Promise<void> {
+  const { storage, namespace, limits = DEFAULT_LIMITS, allowWrites, owner, hideTodosFromOwners: hidesTodos } = target;
+  checkOwner("--owner", owner);
+  const access = owner === undefined ? undefined : { owner };
   const serve = async (pools: Pools) => {
-    const server = createMcpServer({ namespace, rootPool: pools.for(namespace), limits }, { allowWrites });
+    const context = { namespace, rootPool: pools.for(namespace), limits, access, hidesTodos };
+    const server = createMcpServer(context, { allowWrites });
     const ended = new Promise((resolve) => process.stdin.once("end", resolve));
     watchStore({ storage, shutdownMs: 0 });
     const stopped = stopSignal();
@@ -30,7 +39,7 @@ export function serveMcp({ storage, namespace, limits = DEFAULT_LIMITS, allowWri
       await server.close();
     }
   };
-  return withPools(storage, serve, { limits, search: true });
+  await withPools(storage, serve, { limits, search: true });
 }
 
 /** Resolves when the client has closed standard output. Rejects when it cannot be written for another reason. */

@@ -54,6 +54,7 @@ export const sessionShape = object({
   title: string,
   metadata: optional(struct, undefined),
   labels: optional(labels, undefined),
+  owner: optional(string, undefined),
   expireTimeMicros: optional(integer(), undefined),
   createTimeMicros: integer(),
   updateTimeMicros: integer(),

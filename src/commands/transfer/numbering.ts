@@ -74,6 +74,7 @@ function fileSession(
     title: snapshot.title,
     metadata: snapshot.metadata,
     labels: snapshot.labels,
+    owner: snapshot.owner || undefined,
     expireTimeMicros: snapshot.expireTimeMicros,
     createTimeMicros: snapshot.createTimeMicros,
     updateTimeMicros: snapshot.updateTimeMicros,

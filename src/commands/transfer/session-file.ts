@@ -28,6 +28,7 @@ export interface FileSession {
   readonly title: string;
   readonly metadata?: JsonObject | undefined;
   readonly labels?: Labels | undefined;
+  readonly owner?: string | undefined;
   readonly expireTimeMicros?: number | undefined;
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;

@@ -5,11 +5,14 @@ import type { Principal, RequestFacts } from "./principal.js";
 
 const HEADER = "authorization";
 
-/** Finds out whose key a request carries. */
+/** What every ticket begins with, and no key or token. */
+export const TICKET_PREFIX = "spt_";
+
+/** Finds out whose key or ticket a request carries. */
 export interface Authenticator {
   /** Rejects with `unauthenticated`; never reveals why, or the key. */
   authenticate(request: RequestFacts): Promise<Principal>;
-  /** The principal of every caller, where no keys are needed. */
+  /** The principal of every caller without a ticket, where no keys are needed. */
   readonly everyone?: Principal | undefined;
   /** Reads files again, whether or not they have changed. */
   reload(): void;
@@ -27,41 +30,59 @@ export interface CredentialChecker {
   close(): void;
 }
 
+/** What a caller without a ticket may do where no keys are needed. */
 const LOCAL: Principal = { name: "local", namespace: "default", scope: "admin" };
 
-/** Lets everyone do everything. Only for servers that no other machine can reach. */
-export const openAuthenticator: Authenticator = {
-  everyone: LOCAL,
-  authenticate: () => Promise.resolve(LOCAL),
-  reload: () => undefined,
-  close: () => undefined,
-};
+export interface Checkers {
+  /** Those of keys and tokens, each asked after the one before. None means that no keys are needed. */
+  readonly keys: readonly CredentialChecker[];
+  /** Absent where no ticket is valid. */
+  readonly tickets?: CredentialChecker | undefined;
+}
 
-/** Asks one checker after another. */
+/**
+ * Checks the key, the token or the ticket of a request. Without checkers of keys, everyone may do everything, which is
+ * only for servers that no other machine can reach; but a caller with a ticket may do no more than the ticket permits,
+ * and nothing with one that is not valid.
+ */
 export class BearerAuthenticator implements Authenticator {
-  readonly #checkers: readonly CredentialChecker[];
+  readonly everyone: Principal | undefined;
+  readonly #keys: readonly CredentialChecker[];
+  readonly #tickets: readonly CredentialChecker[];
 
-  constructor(checkers: readonly CredentialChecker[]) {
-    this.#checkers = checkers;
+  constructor({ keys, tickets }: Checkers) {
+    this.everyone = keys.length === 0 ? LOCAL : undefined;
+    this.#keys = keys;
+    this.#tickets = tickets === undefined ? [] : [tickets];
   }
 
   async authenticate(request: RequestFacts): Promise<Principal> {
-    const credential = bearerCredential(request.header(HEADER));
+    if (this.everyone !== undefined && !hasTicket(request)) return this.everyone;
+    const credential = request.ticket ?? bearerCredential(request.header(HEADER));
+    const isTicket = credential.startsWith(TICKET_PREFIX);
     const peer = request.peer();
-    for (const checker of this.#checkers) {
+    // A key in the URL would end up in logs and histories.
+    const checkers = isTicket ? this.#tickets : request.ticket === undefined ? this.#keys : [];
+    for (const checker of checkers) {
       const principal = await checker.check(credential, peer);
       if (principal !== undefined) return principal;
     }
-    throw new ApiError(Code.Unauthenticated, "The key is not known, or no longer valid");
+    const what = isTicket || request.ticket !== undefined ? "ticket" : "key";
+    throw new ApiError(Code.Unauthenticated, `The ${what} is not known, or no longer valid`);
   }
 
   reload(): void {
-    for (const checker of this.#checkers) checker.reload();
+    for (const checker of [...this.#keys, ...this.#tickets]) checker.reload();
   }
 
   close(): void {
-    for (const checker of this.#checkers) checker.close();
+    for (const checker of [...this.#keys, ...this.#tickets]) checker.close();
   }
+}
+
+/** Whether a request carries what begins like a ticket, valid or not. */
+export function hasTicket(request: RequestFacts): boolean {
+  return request.ticket !== undefined || /^Bearer +spt_/i.test(request.header(HEADER) ?? "");
 }
 
 function bearerCredential(authorization: string | undefined): string {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { Code } from "@connectrpc/connect";
 import {
   type CryptoKey,
   createLocalJWKSet,
@@ -15,6 +16,7 @@ import {
 import { ApiError } from "../../api/api-error.js";
 import { SCOPES, type Scope } from "../../api/api-method.js";
 import { isKeySetUrl, type JwtConfig } from "../../config/config.js";
+import { checkOwner, type OwnerAccess } from "../../domain/access.js";
 import type { Logger } from "../logging.js";
 import { RepeatedLines } from "../repeated-lines.js";
 import { type WatchedFiles, watchFiles } from "../watched-files.js";
@@ -134,11 +136,18 @@ export class JwtChecker implements CredentialChecker {
     const name: unknown = payload.sub ?? "token";
     if (typeof name !== "string") return undefined;
     if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
+    const access = scope === "admin" ? undefined : this.#accessOf(payload);
     const revoked = this.#present.removalOf(key);
     // The key was removed from the set meanwhile.
     if (revoked === undefined) return undefined;
     // jose has checked that `exp` is there and is a number.
-    return { name, namespace, scope, expiresMs: payload.exp! * 1000, revoked };
+    return { name, namespace, scope, access, expiresMs: payload.exp! * 1000, revoked };
+  }
+
+  /** `permission_denied`: the token names no owner, although it must. */
+  #accessOf(payload: JWTPayload): OwnerAccess | undefined {
+    const { ownerClaim } = this.#options;
+    return ownerClaim === undefined ? undefined : readOwnerClaim(ownerClaim, payload[ownerClaim]);
   }
 
   /** The keys behind a URL. jose fetches them again when a token is checked, after ten minutes or for a new key. */
@@ -188,6 +197,19 @@ async function verifyWithAny(token: string, keys: KeyFinder, options: JWTVerifyO
     }
     throw new errors.JWSSignatureVerificationFailed();
   }
+}
+
+function readOwnerClaim(claim: string, owner: unknown): OwnerAccess {
+  const field = `The claim ${JSON.stringify(claim)}`;
+  if (typeof owner !== "string" || owner === "") {
+    throw new ApiError(Code.PermissionDenied, `${field} of the token must be a text that names the owner`);
+  }
+  try {
+    checkOwner(field, owner);
+  } catch (error) {
+    throw new ApiError(Code.PermissionDenied, `The token names no owner: ${(error as Error).message}`);
+  }
+  return { owner };
 }
 
 function widestScope(claim: unknown): Scope | undefined {

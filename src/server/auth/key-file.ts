@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
-import { isScope, SCOPES } from "../../api/api-method.js";
+import { isScope, SCOPES, type Scope } from "../../api/api-method.js";
+import { checkOwner, type OwnerAccess } from "../../domain/access.js";
 import type { Logger } from "../logging.js";
 import { type WatchedFiles, watchFiles } from "../watched-files.js";
 import type { CredentialChecker } from "./authenticator.js";
@@ -136,7 +137,7 @@ async function findSlowEntry(entries: readonly KeyEntry[], key: string, digest: 
   return undefined;
 }
 
-/** Reads and checks a keys file: a JSON array of `{name, hash, namespace, scope}`. */
+/** Reads and checks a keys file: a JSON array of `{name, hash, namespace, scope, owner?}`. */
 export function readKeyFile(path: string): readonly KeyEntry[] {
   const entries = parseJson(path);
   if (!Array.isArray(entries)) throw new Error(`Keys file ${path} must hold a JSON array`);
@@ -156,18 +157,29 @@ function parseJson(path: string): unknown {
 /** Checks an entry of a keys file; throws an Error that begins with `where`. */
 export function parseEntry(value: unknown, where: string): KeyEntry {
   if (typeof value !== "object" || value === null) throw new Error(`${where} must be an object`);
-  const { name, hash: text, namespace, scope } = value as Record<string, unknown>;
+  const { name, hash: text, namespace, scope, owner } = value as Record<string, unknown>;
   if (typeof name !== "string" || name === "") throw new Error(`${where}: name must be a text`);
   if (typeof namespace !== "string" || !isNamespace(namespace))
     throw new Error(`${where}: namespace must be 1 to 128 characters without control characters`);
   if (!isScope(scope)) throw new Error(`${where}: scope must be one of ${SCOPES.join(", ")}`);
+  const access = parseOwner(owner, scope, where);
   const hash = typeof text === "string" ? parseKeyHash(text) : undefined;
   if (hash === undefined) throw new Error(`${where}: hash must be sha256:<hex> or scrypt:<N>:<r>:<p>:<salt>:<hash>`);
   const revoked = new AbortController();
   // Every stream of the key adds a listener.
   setMaxListeners(0, revoked.signal);
-  const principal = { name, namespace, scope, revoked: revoked.signal };
-  return { principal, hash, id: JSON.stringify([name, text, namespace, scope]), revoke: () => revoked.abort() };
+  const principal = { name, namespace, scope, access, revoked: revoked.signal };
+  return { principal, hash, id: JSON.stringify([name, text, namespace, scope, owner]), revoke: () => revoked.abort() };
+}
+
+/** The access of a key that is bound to an owner; undefined for a key without one. */
+function parseOwner(owner: unknown, scope: Scope, where: string): OwnerAccess | undefined {
+  if (owner === undefined) return undefined;
+  if (typeof owner !== "string" || owner === "")
+    throw new Error(`${where}: owner must be a text of 1 to 128 bytes, or absent`);
+  checkOwner(`${where}: owner`, owner);
+  if (scope === "admin") throw new Error(`${where}: owner must be absent with the scope admin, which is never bound`);
+  return { owner };
 }
 
 /**

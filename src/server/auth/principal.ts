@@ -1,9 +1,9 @@
 import type { Scope } from "../../api/api-method.js";
 import type { Access } from "../../domain/access.js";
 
-/** Who is calling. `CallPipeline.authenticate` makes it from the headers of a request. */
+/** Who is calling. `CallPipeline.authenticate` makes it from the headers of a request, or the ticket in its URL. */
 export interface Principal {
-  /** The name of the key, for logs; never the key itself. */
+  /** The name of the key or ticket, for logs and limits; never the key or ticket itself. */
   readonly name: string;
   /** The namespace that the caller sees. Namespaces share nothing. */
   readonly namespace: string;
@@ -16,10 +16,17 @@ export interface Principal {
   readonly revoked?: AbortSignal | undefined;
 }
 
+/** Whether the caller has a ticket and no key. */
+export function isOfTicket({ access }: Principal): boolean {
+  return access !== undefined && "ticket" in access;
+}
+
 /** The facts about a request that authentication and log lines need. */
 export interface RequestFacts {
   /** The id that names the request in log lines and answers. */
   readonly requestId: string;
+  /** The ticket in the URL. */
+  readonly ticket?: string | undefined;
   /** Takes the name in lower case. */
   header(name: string): string | undefined;
   /** The address of the client, or of the proxy it came through, without a port. */

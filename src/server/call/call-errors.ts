@@ -2,11 +2,12 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import { SCOPES, type Scope } from "../../api/api-method.js";
 import type { ApiMethod } from "../../api/method-table.js";
-import type { Principal } from "../auth/principal.js";
+import { isOfTicket, type Principal } from "../auth/principal.js";
 
 /** Throws unless the scope of the key or ticket covers the method. */
-export function checkScope(method: ApiMethod, { name, scope, access }: Principal): void {
-  if (access !== undefined && "ticket" in access) {
+export function checkScope(method: ApiMethod, principal: Principal): void {
+  const { name, scope } = principal;
+  if (isOfTicket(principal)) {
     checkTicketScope(method, scope);
     return;
   }
@@ -34,6 +35,7 @@ export function stoppingError(): ApiError {
   return new ApiError(Code.Unavailable, "The server is stopping");
 }
 
-export function expiredError(): ApiError {
-  return new ApiError(Code.Unauthenticated, "The key is no longer valid");
+export function expiredError(principal: Principal): ApiError {
+  const what = isOfTicket(principal) ? "ticket" : "key";
+  return new ApiError(Code.Unauthenticated, `The ${what} is no longer valid`);
 }

@@ -28,6 +28,9 @@ const LEVELS: Partial<Record<Code, LineLevel>> = {
   [Code.Unauthenticated]: "warn",
 };
 
+/** What a request is refused with because of its key. Anything else is a fault of the service. */
+const KNOWN_REFUSALS: readonly Code[] = [Code.Unauthenticated, Code.PermissionDenied, Code.ResourceExhausted];
+
 const MAX_ID_LENGTH = 128;
 
 /** Writes lines about calls: who called what, and from where. They never contain a key or any part of a message. */
@@ -58,7 +61,7 @@ export class CallLog {
   /** Logs a request that was refused. Each address gets lines of its own, but at most one a second. */
   refused(request: RequestFacts, failure: ApiError): void {
     const peer = request.peer();
-    const isKnown = failure.code === Code.Unauthenticated || failure.code === Code.ResourceExhausted;
+    const isKnown = KNOWN_REFUSALS.includes(failure.code);
     const level = isKnown ? "warn" : "error";
     this.#lines.log(level, `refused ${failure.code} ${isKnown ? peer : ""}`, "Request refused", () => ({
       ...outcomeOf(failure),

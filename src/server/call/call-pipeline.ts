@@ -7,9 +7,11 @@ import type { ApiContext, ApiMethod } from "../../api/method-table.js";
 import type { ServerLimits } from "../../config/config.js";
 import type { Call } from "../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
-import type { Authenticator } from "../auth/authenticator.js";
+import type { Quotas } from "../../domain/quotas.js";
+import { type Authenticator, hasTicket } from "../auth/authenticator.js";
 import type { Principal, RequestFacts } from "../auth/principal.js";
 import { type Admission, type AdmissionKind, Admissions } from "../limits/admissions.js";
+import { CallQuotas } from "../limits/call-quotas.js";
 import type { Connection } from "../limits/connections.js";
 import type { Logger } from "../logging.js";
 import { canceledError, checkScope, deadlineError, expiredError, stoppingError } from "./call-errors.js";
@@ -31,8 +33,11 @@ export interface CallPipelineOptions {
   /** Keeps the pool of a namespace open for one call or stream. */
   readonly usePool: (namespace: string) => PoolUse;
   readonly limits: ApiContext["limits"];
+  readonly hidesTodos?: ApiContext["hidesTodos"];
   readonly signTicket?: ApiContext["signTicket"];
   readonly serverLimits: ServerLimits;
+  /** None when absent. */
+  readonly quotas?: Quotas | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Makes spans; without it none are made. */
@@ -44,6 +49,7 @@ export class CheckedCallPipeline implements CallPipeline {
   readonly #options: CallPipelineOptions;
   readonly #callLog: CallLog;
   readonly #admissions: Admissions;
+  readonly #callQuotas: CallQuotas;
   readonly #streams = new Set<WatchedStream>();
   #inFlight = 0;
   #openStreams = 0;
@@ -53,8 +59,10 @@ export class CheckedCallPipeline implements CallPipeline {
   constructor(options: CallPipelineOptions) {
     this.#options = options;
     this.#callLog = new CallLog(options.logger);
+    const hasKeys = options.authenticator.everyone === undefined;
+    this.#callQuotas = new CallQuotas(options.quotas ?? {}, { hasKeys });
     this.#admissions = new Admissions(options.serverLimits, {
-      perKey: options.authenticator.everyone === undefined,
+      perKey: hasKeys,
       onCallsEnded: () => this.#tellIdle(),
     });
     options.metrics.track(this);
@@ -72,13 +80,9 @@ export class CheckedCallPipeline implements CallPipeline {
     return this.#admissions.bufferedBytes;
   }
 
-  get everyone(): Principal | undefined {
-    return this.#options.authenticator.everyone;
-  }
-
-  authenticate(request: RequestFacts): Promise<Principal> {
-    const { everyone } = this;
-    return everyone === undefined ? this.#identify(request) : Promise.resolve(everyone);
+  authenticate(request: RequestFacts): Promise<Principal> | Principal {
+    const { everyone } = this.#options.authenticator;
+    return everyone === undefined || hasTicket(request) ? this.#identify(request) : everyone;
   }
 
   async #identify(request: RequestFacts): Promise<Principal> {
@@ -86,7 +90,8 @@ export class CheckedCallPipeline implements CallPipeline {
       return await this.#options.authenticator.authenticate(request);
     } catch (error) {
       const answer = toApiError(error);
-      if (answer.code === Code.Unauthenticated) this.#options.metrics.refusedKeys.inc();
+      if (answer.code === Code.Unauthenticated || answer.code === Code.PermissionDenied)
+        this.#options.metrics.refusedKeys.inc();
       this.#callLog.refused(request, answer);
       throw answer;
     }
@@ -97,11 +102,23 @@ export class CheckedCallPipeline implements CallPipeline {
     try {
       this.#checkRunning();
       checkScope(method, principal);
-      return this.#admissions.admit(method.desc.methodKind === "unary" ? "call" : "stream", principal, connection);
+      const kind = method.desc.methodKind === "unary" ? "call" : "stream";
+      return this.#admitWithin(this.#admissions.admit(kind, principal, connection), principal);
     } catch (error) {
       const failure = toApiError(error);
       this.#observe(method, undefined, arrival, performance.now(), failure, undefined);
       throw failure;
+    }
+  }
+
+  /** A call that has no place is not counted, so its quotas are looked at last. */
+  #admitWithin(admission: Admission, principal: Principal): Admission {
+    try {
+      this.#callQuotas.take(principal);
+      return admission;
+    } catch (error) {
+      admission.end();
+      throw error;
     }
   }
 
@@ -265,16 +282,21 @@ export class CheckedCallPipeline implements CallPipeline {
     this.#streams.add(stream);
     const stopWatching = onCallEnd(call, (error) => stream.end(error));
     const { expiresMs, revoked } = call.principal;
-    const stopChecking = onCallEnd({ deadlineMs: expiresMs, signal: revoked }, () => stream.end(expiredError()));
+    const stopChecking = onCallEnd({ deadlineMs: expiresMs, signal: revoked }, () =>
+      stream.end(expiredError(call.principal)),
+    );
     if (this.#stopping) stream.end(stoppingError());
     return stream;
   }
 
   /** Copying `limited` with a spread would take longer than all else here. */
-  #context({ principal: { namespace, access } }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
+  #context({ principal }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
+    const { name, namespace, access } = principal;
     const { deadlineMs, signal } = limited;
-    const { limits, signTicket } = this.#options;
-    return { namespace, rootPool, limits, signTicket, deadlineMs, signal, access };
+    const { limits, hidesTodos, signTicket } = this.#options;
+    const isTicket = access !== undefined && "ticket" in access;
+    const key = this.#options.authenticator.everyone === undefined && !isTicket ? name : undefined;
+    return { namespace, rootPool, limits, hidesTodos, signTicket, deadlineMs, signal, key, access };
   }
 
   #checkRunning(): void {
@@ -296,6 +318,7 @@ export class CheckedCallPipeline implements CallPipeline {
   ): void {
     const elapsedMs = performance.now() - begun;
     this.#options.metrics.observe(method, call.front, elapsedMs / 1000, failure?.code);
+    if (failure?.quota !== undefined) this.#options.metrics.quotaRefusals.inc({ quota: failure.quota });
     if (span !== undefined) this.#options.tracing?.endSpan(span, failure);
     this.#callLog.ended({ method, request, call, elapsedMs, failure, span });
   }

@@ -35,11 +35,11 @@ export interface FrontCall extends Arrival {
  * log, metric and span. Everything here rejects only with ApiError, ready to be sent.
  */
 export interface CallPipeline {
-  /** The caller of every request, where no keys are needed. */
-  readonly everyone?: Principal | undefined;
-
-  /** Resolves to the owner of the key in the `authorization` header; `unauthenticated` without a valid one. */
-  authenticate(request: RequestFacts): Promise<Principal>;
+  /**
+   * The owner of the key in the `authorization` header, or of the ticket there or in the URL; `unauthenticated` without
+   * a valid one. Is known at once where no keys are needed.
+   */
+  authenticate(request: RequestFacts): Promise<Principal> | Principal;
 
   /**
    * Gives the call its place before its body is read: `permission_denied` when the key's scope does not cover the

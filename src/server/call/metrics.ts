@@ -52,7 +52,13 @@ export class Metrics {
   readonly registry = new Registry();
   readonly refusedKeys = new Counter({
     name: "session_pool_refused_keys_total",
-    help: "Requests without a key, or with a wrong one",
+    help: "Requests without a key, with a wrong one, or with a token that names no owner",
+    registers: [this.registry],
+  });
+  readonly quotaRefusals = new Counter({
+    name: "session_pool_quota_refusals_total",
+    help: "Calls that a quota refused",
+    labelNames: ["quota"],
     registers: [this.registry],
   });
   readonly #series = new Map<ApiMethod, Map<FrontCall["front"], Series>>();

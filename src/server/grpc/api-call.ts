@@ -86,7 +86,7 @@ export class ApiCall extends GatedCall implements FrontCall {
   }
 
   protected override authenticate(): Promise<Principal> | Principal {
-    return this.options.pipeline.everyone ?? this.options.pipeline.authenticate(this);
+    return this.options.pipeline.authenticate(this);
   }
 
   protected override proceed(): void {

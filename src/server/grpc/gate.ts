@@ -80,7 +80,10 @@ class OpenCall extends GatedCall {
   }
 
   protected override admit(): Admission {
-    if (this.#method === undefined) throw new ApiError(Code.Unimplemented, `No such RPC: ${this.#path}`);
+    if (this.#method === undefined) {
+      // A query may hold a ticket.
+      throw new ApiError(Code.Unimplemented, `No such RPC: ${this.#path.replace(/\?.*/s, "")}`);
+    }
     return this.options.pipeline.admitAnyone(this.#method.kind, this.connection);
   }
 }

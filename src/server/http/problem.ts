@@ -3,7 +3,7 @@ import { ApiError, type ApiErrorOptions } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import { ERROR_INFO, errorInfo } from "../call/error-info.js";
 
-export interface HttpProblemOptions extends Pick<ApiErrorOptions, "isLasting" | "current"> {
+export interface HttpProblemOptions extends Pick<ApiErrorOptions, "isLasting" | "retryAfterS" | "current"> {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -14,9 +14,10 @@ export class HttpProblem extends ApiError {
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(code: Code, message: string, options: HttpProblemOptions = {}) {
-    super(code, message, { isLasting: options.isLasting ?? false, current: options.current });
-    this.status = options.status ?? STATUS[code];
-    this.headers = options.headers ?? {
+    const { status, headers, ...rest } = options;
+    super(code, message, rest);
+    this.status = status ?? STATUS[code];
+    this.headers = headers ?? {
       ...(this.status === 401 && { "www-authenticate": "Bearer" }),
       ...(this.retryAfterS !== undefined && { "retry-after": String(this.retryAfterS) }),
     };
@@ -50,7 +51,7 @@ export function toProblem(error: unknown): HttpProblem {
 
 /** The answer to an error of the API, with the status of its code unless another one is given. */
 export function problemOf({ code, message, retryAfterS, current }: ApiError, status = STATUS[code]): HttpProblem {
-  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined, current });
+  return new HttpProblem(code, message, { status, isLasting: retryAfterS === undefined, retryAfterS, current });
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RequestFacts } from "../auth/principal.js";
 import type { HttpRequest } from "./exchange.js";
+import { ticketOf } from "./url-ticket.js";
 
 /** The HTTP header, and the gRPC metadata, in which a request brings its id and an answer returns it. */
 export const REQUEST_ID = "x-request-id";
@@ -13,10 +14,14 @@ export function requestIdFrom(given: string | undefined): string {
   return given !== undefined && SANE_ID.test(given) ? given : randomUUID();
 }
 
-/** The facts about a request that the checks of all fronts need. */
+/**
+ * The facts about a request that the checks of all fronts need. Throws `invalid_argument` for a request whose URL must
+ * not have the ticket that it has.
+ */
 export function factsOf(request: HttpRequest): RequestFacts {
   return {
     requestId: requestIdOf(request),
+    ticket: ticketOf(request),
     header: (name) => {
       const value = request.headers[name];
       return typeof value === "string" ? value : undefined;

@@ -111,12 +111,12 @@ export function endWhenSent(admission: Admission, response: HttpResponse): void 
 }
 
 /**
- * Writes the head of an answer, with the id of its request and what caches may do with it. Every front writes its heads
- * with this. (Node writes a head faster when none of its headers was set before.)
+ * Writes the head of an answer, with the id of its request and who may learn of it. Every front writes its heads with
+ * this. (Node writes a head faster when none of its headers was set before.)
  */
 export function writeHead(response: HttpResponse, status: number, headers: Headers): void {
   headers[REQUEST_ID] = requestIdOf(response.req);
-  addCaching(response, headers);
+  addPrivacy(response, headers);
   // The two kinds of responses differ only in their types here.
   (response as ServerResponse).writeHead(status, headers);
 }
@@ -151,10 +151,11 @@ export function header(request: HttpRequest, name: string): string | undefined {
 }
 
 /**
- * Keeps caches from giving an answer to a caller with another key, or with none. An answer that says itself how long it
- * may be kept is for everybody.
+ * Keeps caches from giving an answer to a caller with another key, or with none, and other servers from learning its
+ * URL, which may hold a ticket. An answer that says itself how long it may be kept is for everybody.
  */
-export function addCaching(response: HttpResponse, headers: Headers): void {
+export function addPrivacy(response: HttpResponse, headers: Headers): void {
+  headers["referrer-policy"] = "no-referrer";
   const isForEverybody = headers["cache-control"] !== undefined;
   headers["cache-control"] ??= "no-store";
   // Set before, for example for CORS.
@@ -168,5 +169,5 @@ export function addCaching(response: HttpResponse, headers: Headers): void {
   headers.vary = [already, headers.vary, ...own].filter((name) => name !== undefined).join(", ");
 }
 
-/** The headers of {@link addCaching} for an answer whose head is written by hand. */
-export const PRIVATE_HEADERS = ["cache-control: no-store", "vary: Authorization"];
+/** The headers of {@link addPrivacy} for an answer whose head is written by hand. */
+export const PRIVATE_HEADERS = ["cache-control: no-store", "vary: Authorization", "referrer-policy: no-referrer"];

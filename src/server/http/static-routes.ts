@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
+import { ApiError } from "../../api/api-error.js";
 import type { CallPipeline } from "../call/front-call.js";
 import type { Logger } from "../logging.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
@@ -27,6 +28,8 @@ interface Route {
   last?: Prepared;
 }
 
+const UNBOUND = "a key or token that opens a whole namespace: it tells of all sessions";
+
 /** Paths that are not part of the API; each answers GET and HEAD. */
 export class StaticRoutes {
   readonly #routes = new Map<string, Route>();
@@ -48,7 +51,7 @@ export class StaticRoutes {
     return this;
   }
 
-  /** Adds a path that answers callers with a key; any key may read. */
+  /** Adds a path that answers callers who see a whole namespace, whatever their scope. */
   addForKeys(path: string, pipeline: Pick<CallPipeline, "authenticate">, answer: Answer): this {
     this.#routes.set(path, { answer, pipeline });
     return this;
@@ -66,7 +69,8 @@ export class StaticRoutes {
     hearErrors(request, response);
     this.#answer(
       async () => {
-        await route.pipeline?.authenticate(factsOf(request));
+        const caller = await route.pipeline?.authenticate(factsOf(request));
+        if (caller?.access !== undefined) throw new ApiError(Code.PermissionDenied, `${path} needs ${UNBOUND}`);
         const answer = await route.answer();
         // Anybody may ask for a page again and again: one that stays the same is compressed once.
         if (route.last === undefined || !route.last.isOf(answer))
@@ -172,5 +176,4 @@ const SAFE_HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
 };

@@ -5,9 +5,11 @@ import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { toGrpcMessage } from "./grpc-message.js";
 import { HttpProblem } from "./problem.js";
 import { REQUEST_ID, requestIdOf } from "./request-facts.js";
-import { addCaching, sendProblem, writeHead } from "./respond.js";
+import { addPrivacy, sendProblem, writeHead } from "./respond.js";
 
 const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
+/** What Connect's clients send with GET, which has no header that names the protocol. */
+const CONNECT_GET = /^\/[^/?]+\.[^/?]+\/[^/?]+\?(.*&)?connect=v1(&|$)/;
 
 /**
  * Answers a call of an unknown RPC in the protocol of the call. Returns whether the request is such a call; REST
@@ -33,13 +35,13 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
       "grpc-status": String(code),
       "grpc-message": toGrpcMessage(message),
     };
-    addCaching(response, headers);
+    addPrivacy(response, headers);
     // writeHead would send the headers separately, and then no gRPC client would take them for trailers.
     for (const [name, value] of Object.entries(headers)) out.setHeader(name, value);
     out.end();
     return true;
   }
-  const isConnect = request.headers["connect-protocol-version"] !== undefined;
+  const isConnect = request.headers["connect-protocol-version"] !== undefined || CONNECT_GET.test(request.url ?? "");
   if (!isConnect && !/^application\/(proto$|connect\+)/.test(type)) return false;
   const body = JSON.stringify({ code: codeToString(code), message });
   writeHead(response, status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });

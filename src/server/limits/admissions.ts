@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { ServerLimits } from "../../config/config.js";
 import { VALUE_BYTES } from "../../config/server-limits.js";
-import type { Principal } from "../auth/principal.js";
+import { isOfTicket, type Principal } from "../auth/principal.js";
 import type { Connection } from "./connections.js";
 import { CHUNK_BYTES } from "./own-chunks.js";
 import { TaskLimit } from "./task-limit.js";
@@ -36,7 +36,7 @@ class Share {
       /** The most values of one request. */
       readonly values: number;
     },
-    /** How refusals name it: `The server`, or `The key "name"`. */
+    /** How refusals name it: `The server`, `The key "name"`, or `The ticket name`. */
     readonly subject: string,
     /** Called whenever no call is left. */
     readonly onCallsEnded: () => void = () => {},
@@ -53,7 +53,7 @@ const NOBODY = "";
 const PAGE_BYTES = 16 * 1024 * 1024;
 
 export interface AdmissionsOptions {
-  /** Whether each key has limits of its own. */
+  /** Whether each key has limits of its own. Each ticket has them in any case. */
   readonly perKey: boolean;
   /** Called whenever no admitted call is without its answer any more. */
   readonly onCallsEnded?: (() => void) | undefined;
@@ -68,11 +68,10 @@ export class Admissions {
   readonly #process: Share;
   readonly #pages: Share;
   readonly #limits: Share["limits"];
-  /**
-   * By namespace and name. Undefined when everyone is the same principal, because then the limits of one key would
-   * apply to all.
-   */
-  readonly #shares: Map<string, Share> | undefined;
+  /** By namespace and name. */
+  readonly #shares = new Map<string, Share>();
+  /** Unset when everyone without a ticket is the same principal, because the limits of one key would apply to all. */
+  readonly #perKey: boolean;
 
   constructor(serverLimits: ServerLimits, options: AdmissionsOptions) {
     const {
@@ -92,7 +91,7 @@ export class Admissions {
       connections: serverLimits.perKey.connections,
       values,
     };
-    this.#shares = options.perKey ? new Map() : undefined;
+    this.#perKey = options.perKey;
   }
 
   /** How many calls have been admitted and are not answered yet. */
@@ -123,19 +122,18 @@ export class Admissions {
   }
 
   #shareOf(principal: Principal | undefined): Share | undefined {
-    if (this.#shares === undefined) return undefined;
+    if (!this.#perKey && (principal === undefined || !isOfTicket(principal))) return undefined;
     const id = idOf(principal);
     let share = this.#shares.get(id);
     if (share === undefined) {
-      const subject = principal === undefined ? "Callers without a key" : `The key ${JSON.stringify(principal.name)}`;
-      share = new Share(this.#limits, subject);
+      share = new Share(this.#limits, subjectOf(principal));
       this.#shares.set(id, share);
     }
     return share;
   }
 
   #forget(principal: Principal | undefined, share: Share | undefined): void {
-    if (share?.isEmpty) this.#shares?.delete(idOf(principal));
+    if (share?.isEmpty) this.#shares.delete(idOf(principal));
   }
 }
 
@@ -249,6 +247,11 @@ export class Admission {
 
 function idOf(principal: Principal | undefined): string {
   return principal === undefined ? NOBODY : `${principal.namespace}\n${principal.name}`;
+}
+
+function subjectOf(principal: Principal | undefined): string {
+  if (principal === undefined) return "Callers without a key";
+  return isOfTicket(principal) ? `The ${principal.name}` : `The key ${JSON.stringify(principal.name)}`;
 }
 
 function checkPlace({ calls, streams, limits, subject }: Share, kind: AdmissionKind): void {

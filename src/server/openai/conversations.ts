@@ -38,8 +38,8 @@ export interface ConversationRequest {
   readonly query: URLSearchParams;
   /** Undefined when there was none. */
   readonly body: ExactValue | undefined;
-  /** The namespace of the caller. */
-  readonly namespace: string;
+  /** What the caller sees. */
+  readonly caller: Pick<ListName, "namespace" | "access">;
   readonly places: ListPlaces;
 }
 
@@ -115,13 +115,13 @@ export async function deleteItem(
 
 export async function listItems(
   rpc: Rpc,
-  { sessionId, query, namespace, places }: ConversationRequest,
+  { sessionId, query, caller, places }: ConversationRequest,
 ): Promise<ExactObject> {
   const after = query.get("after") ?? "";
   const order = query.get("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw badParameter("order", "expected asc or desc");
   const limit = readLimit(query.get("limit"));
-  const list = { namespace, sessionId, newestFirst: order === "desc" };
+  const list = { ...caller, sessionId, newestFirst: order === "desc" };
   // One more tells what the next page begins with.
   const messages = await messagesAfter(rpc, list, after, limit + 1, places);
   const shown = messages.all.slice(0, limit);

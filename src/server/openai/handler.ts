@@ -66,13 +66,8 @@ async function serve(
   const call = await calls.start(route, { request, response });
   const query = readQuery(url.slice(path.length), route.query);
   const body = await readJson(request, call.admission, limits);
-  const answer = await route.run(calls.rpcOf(call), {
-    ...route,
-    query,
-    body,
-    places,
-    namespace: call.principal.namespace,
-  });
+  const { namespace, access } = call.principal;
+  const answer = await route.run(calls.rpcOf(call), { ...route, query, body, places, caller: { namespace, access } });
   await sendJson(request, response, toByteString(writeExactJson(answer)), call.admission);
 }
 

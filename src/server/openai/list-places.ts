@@ -1,3 +1,5 @@
+import type { Access } from "../../domain/access.js";
+
 /** What stood around the last item of a page. */
 export interface Place {
   /** The items of the page, the last one first. */
@@ -8,9 +10,11 @@ export interface Place {
   readonly after: string;
 }
 
-/** A list of the items of one conversation, in one direction. */
+/** A list of the items of one conversation, in one direction, as one kind of caller sees it. */
 export interface ListName {
   readonly namespace: string;
+  /** Absent for callers that see the whole namespace. */
+  readonly access: Access | undefined;
   readonly sessionId: string;
   readonly newestFirst: boolean;
 }
@@ -57,6 +61,7 @@ export class ListPlaces {
   }
 }
 
-function keyOf({ namespace, sessionId, newestFirst }: ListName, itemId: string): string {
-  return JSON.stringify([namespace, sessionId, newestFirst, itemId]);
+/** Places belong to who may see the list, because its conversation may become, or be followed by, somebody else's. */
+function keyOf({ namespace, access, sessionId, newestFirst }: ListName, itemId: string): string {
+  return JSON.stringify([namespace, access ?? null, sessionId, newestFirst, itemId]);
 }

@@ -1,4 +1,4 @@
-import { permits, permitsRemembered } from "../../domain/access.js";
+import { permits } from "../../domain/access.js";
 import { type Call, checkCall } from "../../domain/call.js";
 import { notFound } from "../../domain/errors.js";
 import type { EngineOptions, ResolvedHistoryOptions } from "./history-options.js";
@@ -58,11 +58,11 @@ export class HistoryContext {
     return this.knownMs() - atMs > this.options.staleMs;
   }
 
-  /** The cached head; null when the session must be read, also to find out whether the caller may see it. */
-  cached(sessionId: string, call?: Call): Head | null {
+  /** The cached head; null when the session must be read. */
+  cached(sessionId: string): Head | null {
     const found = this.#heads.get(sessionId);
     if (!found || this.#isWorthReading(found) || this.isExpired(found.head.record)) return null;
-    return permitsRemembered(call, found.head.record) ? found.head : null;
+    return found.head;
   }
 
   remember(head: Head): void {
@@ -127,6 +127,7 @@ export class HistoryContext {
         this.forget(sessionId);
         return null;
       }
+      // Rule: access-by-the-record.
       if (!permits(call, record)) return null;
       saw(record);
       const tail = await this.store.tail(record.log, call);
@@ -213,6 +214,7 @@ export class HistoryContext {
   /** The record of a session; null when there is none that the caller may see, or it has expired. */
   async visibleRecord(sessionId: string, call?: Call): Promise<SessionRecord | null> {
     const record = await this.store.readRecord(sessionId, call);
+    // Rule: access-by-the-record.
     return record !== null && !this.isExpired(record) && permits(call, record) ? record : null;
   }
 
@@ -233,6 +235,7 @@ export class HistoryContext {
       this.forget(sessionId);
       throw notFound("Session", sessionId);
     }
+    // Rule: access-by-the-record.
     if (!permits(call, found.record)) throw notFound("Session", sessionId);
     const head = headOf(found.record, found.end, atMs);
     this.remember(head);

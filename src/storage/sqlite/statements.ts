@@ -77,6 +77,8 @@ export const SQL = {
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
   /** Reads no body: SQLite knows the length of each. */
   bodyBytes: "SELECT coalesce(sum(octet_length(body)), 0) FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
+  entriesOfOwner: `SELECT log, seq, session_id, origin FROM messages
+    WHERE (log, seq) > (?, ?) AND log < ? AND id IS NOT NULL ORDER BY log, seq LIMIT ?`,
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
   insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,

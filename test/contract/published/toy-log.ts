@@ -40,6 +40,10 @@ export class ToyLog {
     return rows.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
   }
 
+  get entries(): Entry[] {
+    return [...this.#rows.values()].map(toEntry).sort((a, b) => a.seq - b.seq);
+  }
+
   withIds(ids: readonly string[]): Entry[] {
     return [...this.#rows.values()].filter(({ id }) => ids.includes(id)).map(toEntry);
   }

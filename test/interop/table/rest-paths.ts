@@ -21,6 +21,8 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "SessionService.ShareSession": { method: "POST", path: "/session/{sessionId}/share", body: "*" },
   "SessionService.RevertSession": { method: "POST", path: "/session/{sessionId}/revert", body: "*" },
   "SessionService.UnrevertSession": { method: "POST", path: "/session/{sessionId}/unrevert", body: "*" },
+  "SessionService.CreateTicket": { method: "POST", path: "/session/{sessionId}/ticket", body: "*" },
+  "SessionService.RevokeTickets": { method: "POST", path: "/session/{sessionId}/ticket:revoke", body: "*" },
   "MessageService.AppendMessage": { method: "POST", path: "/session/{sessionId}/message", body: "message" },
   "MessageService.AppendMessages": { method: "POST", path: "/session/{sessionId}/message:batch", body: "*" },
   "MessageService.GetMessage": { method: "GET", path: "/session/{sessionId}/message/{messageId}" },

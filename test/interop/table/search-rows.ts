@@ -1,10 +1,10 @@
 import type { Call, Json, Row } from "./row.js";
 import { GIVEN, message, NO_SESSION } from "./session-rows.js";
 
-/** The session `s`, and one with a label whose message is newer. */
+/** The session `s`, and one with a label and an owner whose message is newer. */
 const SEARCHED: readonly Call[] = [
   ...GIVEN,
-  ["SessionService.CreateSession", { sessionId: "t", labels: { k: "a=b&c" } }],
+  ["SessionService.CreateSession", { sessionId: "t", labels: { k: "a=b&c" }, owner: "ada" }],
   ["MessageService.AppendMessage", { sessionId: "t", message: message("m4", 4) }],
 ];
 
@@ -42,6 +42,20 @@ export const SEARCH_ROWS: readonly Row[] = [
     given: SEARCHED,
     request: { q: "京*", label: ["k=a=b&c"] },
     answer: { hits: [hit("t", "m4", 4, 0, KYOTO)] },
+  },
+  {
+    rpc: "MessageService.SearchMessages",
+    what: "a word in sessions of an owner",
+    given: SEARCHED,
+    request: { q: "京都", owner: "ada" },
+    answer: { hits: [hit("t", "m4", 4, 0, KYOTO)] },
+  },
+  {
+    rpc: "MessageService.SearchMessages",
+    what: "a word in sessions without an owner",
+    given: SEARCHED,
+    request: { q: '"m3 京都"', noOwner: true },
+    answer: { hits: [hit("s", "m3", 3, 2, [{ end: 5 }])] },
   },
   {
     rpc: "MessageService.SearchMessages",

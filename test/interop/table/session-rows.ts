@@ -68,6 +68,9 @@ const FORK = {
 const LABELS = { user: "ada", "a.b/c": "", q: "a=b&c d+é%" };
 const LABELED: Call = ["SessionService.CreateSession", { sessionId: "s", labels: LABELS }];
 
+const OWNED: Call = ["SessionService.CreateSession", { sessionId: "s", owner: "ada 京" }];
+const OWNED_SESSION = { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any", owner: "ada 京" };
+
 const EXPIRING: Call = ["SessionService.CreateSession", { sessionId: "s", expireTime: "2200-01-01T00:00:00Z" }];
 const EXPIRES = { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any" };
 
@@ -179,6 +182,18 @@ export const SESSION_ROWS: readonly Row[] = [
     answer: { ...EXPIRES, expireTime: "2200-01-01T00:00:00Z" },
   },
   {
+    rpc: "SessionService.CreateSession",
+    what: "an owner",
+    request: OWNED[1],
+    answer: OWNED_SESSION,
+  },
+  {
+    rpc: "SessionService.CreateSession",
+    what: "an owner over its limit",
+    request: { owner: "é".repeat(65) },
+    error: { code: "invalid_argument", message: "owner is 130 bytes; at most 128 are allowed" },
+  },
+  {
     rpc: "SessionService.GetSession",
     what: "a session that has expired",
     given: [...GIVEN, ["SessionService.UpdateSession", { sessionId: "s", expireTime: "2020-01-01T00:00:00Z" }]],
@@ -266,6 +281,26 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.ListSessions",
+    what: "of an owner",
+    given: [OWNED, ["SessionService.CreateSession", { sessionId: "t" }]],
+    request: { owner: "ada 京" },
+    answer: { sessions: [{ sessionId: "s", ...TIMES, revision: "$any", owner: "ada 京" }] },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "without an owner",
+    given: [OWNED, ["SessionService.CreateSession", { sessionId: "t" }]],
+    request: { noOwner: true },
+    answer: { sessions: [{ sessionId: "t", ...TIMES, revision: "$any" }] },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "of an owner and without one",
+    request: { owner: "ada", noOwner: true },
+    error: { code: "invalid_argument", message: "owner and no_owner exclude each other" },
+  },
+  {
+    rpc: "SessionService.ListSessions",
     what: "in full view",
     given: GIVEN,
     request: { view: "SESSION_VIEW_FULL" },
@@ -348,6 +383,20 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.UpdateSession",
+    what: "another owner",
+    given: [OWNED],
+    request: { sessionId: "s", owner: "bob" },
+    answer: { ...OWNED_SESSION, owner: "bob" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
+    what: "removing the owner",
+    given: [OWNED],
+    request: { sessionId: "s", updateMask: "owner" },
+    answer: { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any" },
+  },
+  {
+    rpc: "SessionService.UpdateSession",
     what: "another revision",
     given: GIVEN,
     request: { sessionId: "s", title: "New", expectedRevision: "99" },
@@ -360,7 +409,7 @@ export const SESSION_ROWS: readonly Row[] = [
     request: { sessionId: "s", updateMask: "revision" },
     error: {
       code: "invalid_argument",
-      message: 'update_mask names "revision"; it may name title, metadata, labels, expire_time',
+      message: 'update_mask names "revision"; it may name title, metadata, labels, expire_time, owner',
     },
   },
   {
@@ -505,6 +554,40 @@ export const SESSION_ROWS: readonly Row[] = [
   },
   {
     rpc: "SessionService.UnrevertSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.CreateTicket",
+    what: "to read",
+    given: GIVEN,
+    request: { sessionId: "s", scope: "read" },
+    answer: { ticket: "$any", expireTime: "$any" },
+  },
+  {
+    rpc: "SessionService.CreateTicket",
+    what: "of an unknown session",
+    request: { sessionId: "nobody", scope: "write" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.CreateTicket",
+    what: "an unknown scope",
+    given: GIVEN,
+    request: { sessionId: "s", scope: "admin" },
+    error: { code: "invalid_argument", message: 'scope is "admin"; it must be "read" or "write"' },
+  },
+  {
+    rpc: "SessionService.CreateTicket",
+    what: "that has ended already",
+    given: GIVEN,
+    request: { sessionId: "s", scope: "read", expireTime: "2020-01-01T00:00:00Z" },
+    error: { code: "invalid_argument", message: "expire_time must be in the future, and at most 30 days ahead" },
+  },
+  { rpc: "SessionService.RevokeTickets", what: "none", given: GIVEN, request: { sessionId: "s" }, answer: {} },
+  {
+    rpc: "SessionService.RevokeTickets",
     what: "an unknown session",
     request: { sessionId: "nobody" },
     error: NO_SESSION,

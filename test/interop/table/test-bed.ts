@@ -9,6 +9,7 @@ import { DEFAULT_SERVER_LIMITS, type ServeConfig, type ServerLimits } from "../.
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { Pools } from "../../../src/pools.js";
+import { newTicketSecret } from "../../../src/server/auth/ticket-secrets.js";
 import { Metrics } from "../../../src/server/call/metrics.js";
 import { createLogger } from "../../../src/server/logging.js";
 import { RunningServer } from "../../../src/server/server.js";
@@ -44,10 +45,15 @@ export class TestBed {
     });
   }
 
-  static async start(serverLimits: Partial<ServerLimits> = {}): Promise<TestBed> {
+  static async start(
+    serverLimits: Partial<ServerLimits> = {},
+    { makesTickets = true }: { readonly makesTickets?: boolean } = {},
+  ): Promise<TestBed> {
     const folder = await mkdtemp(join(tmpdir(), "session-pool-table-"));
     const jwks = join(folder, "jwks.json");
     const sign = await makeSigner(jwks);
+    const ticketSecretFile = makesTickets ? join(folder, "ticket-secret") : undefined;
+    if (ticketSecretFile !== undefined) await writeFile(ticketSecretFile, newTicketSecret());
     const logger = createLogger("silent");
     const storage = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger, search: true });
     const pools = new Pools(storage, DEFAULT_LIMITS, logger);
@@ -64,6 +70,7 @@ export class TestBed {
       serverLimits: { ...DEFAULT_SERVER_LIMITS, ...serverLimits },
       shutdownMs: 0,
       jwt: { jwks, namespaceClaim: "namespace", scopeClaim: "scope" },
+      ticketSecretFile,
     };
     const server = await RunningServer.start({
       config,

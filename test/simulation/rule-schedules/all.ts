@@ -1,4 +1,5 @@
 import { World } from "../world.js";
+import { ACCESS_SCHEDULES } from "./access-schedules.js";
 import { APPEND_SCHEDULES } from "./append-schedules.js";
 import { DRAFT_SCHEDULES } from "./draft-schedules.js";
 import { EDIT_SCHEDULES } from "./edit-schedules.js";
@@ -14,6 +15,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...APPEND_SCHEDULES,
   ...DRAFT_SCHEDULES,
   ...ERASE_SCHEDULES,
+  ...ACCESS_SCHEDULES,
 ];
 
 /** Runs the schedule of a rule. Resolves to its outcome. */

@@ -17,7 +17,7 @@ const MESSAGE: ChatMessage = { id: "m", sessionId: "s", role: "user", timestampM
 const TODO = { id: "t", content: "c", status: "s", priority: "p" };
 const QUERY = { newestFirst: true, includeAncestors: false, sinceMicros: undefined, untilMicros: undefined };
 const CURSOR = { sessionUid: "uid", query: QUERY, log: "uid.1", seq: 3, messageId: "m", ancestor: undefined };
-const CALL = { deadlineMs: 123, signal: new AbortController().signal, access: undefined };
+const CALL = { deadlineMs: 123, signal: new AbortController().signal, key: "k", access: undefined };
 
 /** A pool whose operations return the given answers. `asked` records the calls. */
 function fakePool(answers: Record<string, unknown>) {

@@ -174,7 +174,7 @@ function modeOf(path: string): number {
 }
 
 function changedElsewhere(path: string): string {
-  return `${path}.new exists, so another program is changing the keys. If none is, remove it`;
+  return `${path}.new exists, so another program is changing the file. If none is, remove it`;
 }
 
 function namesIn(path: string): string[] {

@@ -61,6 +61,21 @@ describe("the configuration of serve", () => {
     expect(read(...args).limits).toEqual(Object.fromEntries(keys.map((key, i) => [key, i + 100])));
   });
 
+  it("has no quotas unless they are given, one by one", () => {
+    const absent = { sessions: undefined, bytes: undefined, callsPerMinute: undefined };
+    expect(read().quotas).toEqual({ owner: absent, key: absent, namespace: absent });
+    env("SESSION_POOL_QUOTA_KEY_CALLS_PER_MINUTE", "8");
+    const kinds = ["sessions", "bytes", "calls-per-minute"];
+    const names = ["owner", "key", "namespace"].flatMap((holder) => kinds.map((kind) => `--quota-${holder}-${kind}`));
+    const given = names.filter((name) => name !== "--quota-key-calls-per-minute");
+    expect(read(...given.flatMap((name, i) => [name, String(i + 1)])).quotas).toEqual({
+      owner: { sessions: 1, bytes: 2, callsPerMinute: 3 },
+      key: { sessions: 4, bytes: 5, callsPerMinute: 8 },
+      namespace: { sessions: 6, bytes: 7, callsPerMinute: 8 },
+    });
+    expect(() => read("--quota-owner-bytes", "0")).toThrow(/It must be above 0/);
+  });
+
   it("lets no limit of ids refuse the ids that the service makes", () => {
     expect(() => read("--limit-id-bytes", "48")).toThrow(/It must be at least 49/);
     expect(read("--limit-id-bytes", "49").limits.idBytes).toBe(49);
@@ -80,8 +95,8 @@ describe("the configuration of serve", () => {
     expect(() => read(flag, String(most + 1))).toThrow(`It must be at most ${most}, which is 20 days`);
   });
 
-  it.each(["--jwt-issuer", "--jwt-audience"])("refuses %s without a key set", (flag) => {
-    expect(() => read(flag, "x")).toThrow("--jwt-issuer and --jwt-audience need --jwks");
+  it.each(["--jwt-issuer", "--jwt-audience", "--jwt-owner-claim"])("refuses %s without a key set", (flag) => {
+    expect(() => read(flag, "x")).toThrow("--jwt-issuer, --jwt-audience and --jwt-owner-claim need --jwks");
     expect(read(flag, "x", "--jwks", "keys.json").jwt).toMatchObject({ jwks: "keys.json" });
   });
 
@@ -97,6 +112,14 @@ describe("the configuration of serve", () => {
   ])("warns about the key set %s: %s", (jwks, warns) => {
     const warnings = warningsOf(read("--jwks", jwks, "--jwt-audience", "a"));
     expect(warnings).toEqual(warns ? [expect.stringContaining("--jwks is fetched without TLS")] : []);
+  });
+
+  it("binds tokens to owners only if a claim is named, by a flag or in the environment", () => {
+    expect(read("--jwks", "keys.json").jwt?.ownerClaim).toBeUndefined();
+    expect(read("--jwks", "keys.json", "--jwt-owner-claim", "sub").jwt?.ownerClaim).toBe("sub");
+    expect(() => read("--jwks", "keys.json", "--jwt-owner-claim", "")).toThrow(/must not be empty/);
+    env("SESSION_POOL_JWT_OWNER_CLAIM", "user");
+    expect(read("--jwks", "keys.json").jwt?.ownerClaim).toBe("user");
   });
 
   it("refuses a key set at something that looks like a URL and is none", () => {

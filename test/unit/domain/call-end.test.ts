@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import { onCallEnd, untilCallEnd } from "../../../src/domain/call-end.js";
+import { describe, expect, it, vi } from "vitest";
+import { LONGEST_TIMER_MS, onCallEnd, untilCallEnd } from "../../../src/domain/call-end.js";
 import { DomainError } from "../../../src/domain/errors.js";
 import { ENDINGS } from "../../support/call-endings.js";
 
@@ -40,4 +40,19 @@ it.each(ENDINGS)("onCallEnd does not report %s after it was stopped", async (_co
   end();
   await setImmediate();
   expect(told).toEqual([]);
+});
+
+it("onCallEnd reports an end that is further away than a timer of Node reaches, and waits for none that never comes", () => {
+  vi.useFakeTimers();
+  const told: unknown[] = [];
+  onCallEnd({ deadlineMs: Date.now() + 2.5 * LONGEST_TIMER_MS }, (error) => told.push(error));
+  const stop = onCallEnd({ deadlineMs: Date.now() + 2.5 * LONGEST_TIMER_MS }, () => told.push("stopped"));
+  onCallEnd({ deadlineMs: Number.POSITIVE_INFINITY }, () => told.push("never"));
+  vi.advanceTimersByTime(2.4 * LONGEST_TIMER_MS);
+  expect(told).toEqual([]);
+  stop();
+  vi.advanceTimersByTime(LONGEST_TIMER_MS);
+  expect(told).toMatchObject([{ code: "deadline_exceeded" }]);
+  expect(vi.getTimerCount()).toBe(0);
+  vi.useRealTimers();
 });

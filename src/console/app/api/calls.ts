@@ -1,4 +1,5 @@
 import { call, follow, target } from "./http.js";
+import type { TicketScope } from "./ticket.js";
 import type { Message, Part, Session, Todo, WatchEvent } from "./types.js";
 
 type Signal = AbortSignal | undefined;
@@ -8,23 +9,30 @@ export interface SessionPage {
   readonly nextPageToken: string;
 }
 
-export interface SessionQuery {
+export interface SessionFilter {
+  /** Lists only sessions that have all of these labels, each written `key=value`. */
+  readonly labels?: readonly string[];
+  /** Lists only sessions of this owner; empty for those without one. */
+  readonly owner?: string | undefined;
+}
+
+export interface SessionQuery extends SessionFilter {
   readonly limit?: number;
   readonly pageToken?: string;
   readonly parentId?: string;
-  /** Lists only sessions that have all of these labels, each written `key=value`. */
-  readonly labels?: readonly string[];
   /** Whether to include message counts and last messages. */
   readonly isFull?: boolean;
 }
 
 export function listSessions(query: SessionQuery, signal?: Signal): Promise<SessionPage> {
-  const { limit, pageToken, parentId, labels, isFull } = query;
+  const { limit, pageToken, parentId, labels, owner, isFull } = query;
   const parameters = {
     limit,
     page_token: pageToken,
     parent_id: parentId,
     label: labels,
+    owner,
+    no_owner: owner === "" ? true : undefined,
     view: isFull ? "SESSION_VIEW_FULL" : undefined,
   };
   return call(target(["session"], parameters), { signal });
@@ -112,6 +120,23 @@ export function forkSession(id: string, body: { upToMessageId?: string; title?: 
 
 export function shareSession(id: string): Promise<Forked> {
   return call(target(["session", id, "share"]), { method: "POST", body: {} });
+}
+
+export function appendMessage(id: string, message: { info: object; parts: readonly object[] }): Promise<unknown> {
+  return call(target(["session", id, "message"]), { method: "POST", body: message });
+}
+
+/** Makes a ticket that opens this session and nothing else. */
+export function createTicket(
+  id: string,
+  body: { scope: TicketScope; expireTime: string },
+): Promise<{ ticket: string; expireTime: string }> {
+  return call(target(["session", id, "ticket"]), { method: "POST", body });
+}
+
+/** Ends all tickets of the session. */
+export function revokeTickets(id: string): Promise<unknown> {
+  return call(target(["session", id, "ticket"], {}, "revoke"), { method: "POST", body: {} });
 }
 
 export type RevertTo = { readonly upToMessageId: string } | { readonly toStart: true };

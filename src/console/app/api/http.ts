@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { storageKey } from "./base.js";
+import { ticketText } from "./ticket.js";
 
 /** The gRPC codes that REST includes in every error body. */
 export const CODE = {
@@ -31,9 +32,12 @@ export class Unreachable extends Error {
   }
 }
 
-/** Whether the key is missing, unknown, expired or removed, so that retrying with the same key is pointless. */
+/**
+ * Whether the key is missing, unknown, expired or removed, so that retrying with the same key is pointless. With a
+ * ticket, no key helps.
+ */
 export function isKeyProblem(error: unknown): boolean {
-  return error instanceof ApiError && error.code === CODE.unauthenticated;
+  return ticketText === undefined && error instanceof ApiError && error.code === CODE.unauthenticated;
 }
 
 const KEY = storageKey("session-pool-key");
@@ -124,7 +128,8 @@ function inTime<T>(answer: Promise<T>): Promise<T> {
 
 async function request(path: string, accept: string, { method = "GET", body, signal }: CallOptions): Promise<Response> {
   const headers: Record<string, string> = { accept };
-  if (apiKey.value !== "") headers.authorization = `Bearer ${apiKey.value}`;
+  const credential = ticketText ?? apiKey.value;
+  if (credential !== "") headers.authorization = `Bearer ${credential}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   let response: Response;
   try {

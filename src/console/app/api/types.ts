@@ -17,6 +17,8 @@ export interface Session {
   readonly title: string;
   readonly metadata?: JsonObject;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Whose session it is; empty for nobody's. */
+  readonly owner: string;
   readonly createTime: string;
   readonly updateTime: string;
   readonly expireTime?: string;

@@ -1,4 +1,4 @@
-import { deleteSession, forkSession, shareSession, updateSession } from "../api/calls.js";
+import { deleteSession, forkSession, revokeTickets, shareSession, updateSession } from "../api/calls.js";
 import type { Session } from "../api/types.js";
 import type { Conversation } from "./conversation.js";
 import { go } from "./route.js";
@@ -10,19 +10,24 @@ export function titleOf({ title, sessionId }: Pick<Session, "title" | "sessionId
   return title || sessionId;
 }
 
-export function share(session: Session): void {
+export async function shareCopy(session: Session): Promise<void> {
+  const shared = await shareSession(session.sessionId);
+  noteSession(shared.session);
+  const { sessionId } = shared.session;
+  const open = { label: "Open", run: () => go({ view: "session", sessionId }) };
+  toast(`Shared as ${sessionId}`, { action: open, about: sessionId });
+}
+
+export function endLinks(session: Session): void {
   dialog.value = {
     kind: "confirm",
-    title: "Share a copy?",
-    text: "A new session gets a copy of all messages. Anyone who has its id and a key of this server can read it. Messages that are added here later are not copied.",
-    label: "Share",
-    isDanger: false,
+    title: "End all links of this session?",
+    text: "Every link to this session that anybody has made stops working, and pages that it has open end at once. Copies and keys are not affected. New links can be made afterwards.",
+    label: "End all links",
+    isDanger: true,
     run: async () => {
-      const shared = await shareSession(session.sessionId);
-      noteSession(shared.session);
-      const { sessionId } = shared.session;
-      const open = { label: "Open", run: () => go({ view: "session", sessionId }) };
-      toast(`Shared as ${sessionId}`, { action: open, about: sessionId });
+      await revokeTickets(session.sessionId);
+      toast(`All links of “${titleOf(session)}” have ended`);
     },
   };
 }

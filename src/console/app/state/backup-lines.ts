@@ -2,13 +2,14 @@ import type { Message, Session } from "../api/types.js";
 
 /** The lines of a backup of one session, which `session-pool import` reads. They hold all that REST tells of it. */
 export function backupLines(session: Session, messages: readonly Message[]): string[] {
-  const { sessionId, title, metadata, labels, expireTime, createTime, updateTime } = session;
+  const { sessionId, title, metadata, labels, owner, expireTime, createTime, updateTime } = session;
   const { parentId, forkPointId, inheritedCount, revision } = session;
   const line = {
     sessionId,
     title,
     metadata,
     labels,
+    owner: owner || undefined,
     expireTimeMicros: expireTime && microsOf(expireTime),
     createTimeMicros: microsOf(createTime),
     updateTimeMicros: microsOf(updateTime),

@@ -1,6 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { getSession, listMessages, listSessions, loadSession, type WatchFrom, watchMessages } from "../api/calls.js";
 import { ApiError, CODE } from "../api/http.js";
+import { ticketText } from "../api/ticket.js";
 import type { Session, WatchEvent } from "../api/types.js";
 import { Drafts } from "./drafts.js";
 import { History, PAGE } from "./history.js";
@@ -88,10 +89,12 @@ export class Conversation {
     this.history.begin(Number(session.messageCount), messages);
     this.note(session);
     // Without the children, the page lacks a few marks. The panel of forks reports what is wrong.
-    listSessions({ parentId: this.sessionId }, this.signal).then(
-      (children) => (this.#children.value = children.sessions),
-      () => undefined,
-    );
+    if (ticketText === undefined) {
+      listSessions({ parentId: this.sessionId }, this.signal).then(
+        (children) => (this.#children.value = children.sessions),
+        () => undefined,
+      );
+    }
     return session;
   }
 

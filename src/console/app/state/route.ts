@@ -1,6 +1,8 @@
 import { signal } from "@preact/signals";
+import { baseAddress } from "../api/base.js";
+import { ticket, ticketIn, ticketText } from "../api/ticket.js";
 
-/** What the address names; everything after `#`. */
+/** What the address names; everything after `#`. An address with a ticket names the session that the ticket opens. */
 export type Route =
   | { readonly view: "home" }
   | { readonly view: "todos" }
@@ -15,11 +17,13 @@ export type Route =
     };
 
 function parseRoute(hash: string): Route {
+  // The page is about to be loaded again.
+  if (ticketIn(hash) !== ticketText) return { view: "home" };
   const [path = "", search = ""] = hash.replace(/^#/, "").split("?");
   if (path === "/todos") return { view: "todos" };
   if (path === "/search") return { view: "search", q: new URLSearchParams(search).get("q") ?? "" };
   const encoded = /^\/session\/([^/]+)$/.exec(path)?.[1];
-  const sessionId = encoded && decoded(encoded);
+  const sessionId = ticketText === undefined ? encoded && decoded(encoded) : ticket?.sessionId;
   if (!sessionId) return { view: "home" };
   const query = new URLSearchParams(search);
   const messageId = query.get("m");
@@ -42,7 +46,7 @@ export function linkTo(route: Route): string {
   if (route.view === "home") return "#/";
   if (route.view === "todos") return "#/todos";
   if (route.view === "search") return route.q === "" ? "#/search" : `#/search?q=${encodeURIComponent(route.q)}`;
-  const path = `#/session/${encodeURIComponent(route.sessionId)}`;
+  const path = ticketText === undefined ? `#/session/${encodeURIComponent(route.sessionId)}` : `#/t/${ticketText}`;
   if (route.messageId !== undefined) return `${path}?m=${encodeURIComponent(route.messageId)}`;
   return route.at === undefined ? path : `${path}?at=${route.at}`;
 }
@@ -59,8 +63,14 @@ export function sessionLink(sessionId: string): string {
 export const route = signal<Route>(parseRoute(location.hash));
 
 addEventListener("hashchange", () => {
-  route.value = parseRoute(location.hash);
+  if (ticketIn(location.hash) === ticketText) route.value = parseRoute(location.hash);
+  else location.reload();
 });
+
+/** The address that opens one session with this ticket. What follows `#` is never sent to a server. */
+export function linkByTicket(made: string): string {
+  return new URL(`#/t/${made}`, baseAddress()).href;
+}
 
 export function go(to: Route): void {
   location.hash = linkTo(to);

@@ -1,7 +1,8 @@
 import { computed, signal } from "@preact/signals";
+import type { SessionFilter } from "../api/calls.js";
 import type { Session } from "../api/types.js";
 import { startOfDay } from "../text/format.js";
-import { foundById, listLabels, readBackTo, restartList, sessions } from "./session-list.js";
+import { foundById, listFilter, readBackTo, restartList, sessions } from "./session-list.js";
 
 /** How far back the list goes: all the way, to the start of yesterday, or seven days. */
 export type Since = "all" | "yesterday" | "week";
@@ -17,8 +18,10 @@ export function cutoff(since: Since, now = new Date()): number {
   return since === "all" ? Number.NEGATIVE_INFINITY : startOfDay(now, DAYS[since]).getTime();
 }
 
-/** The words that were typed, in lower case and without labels. A session must contain all of them. */
-export const filterWords = computed(() => split(filterText.value.toLowerCase()).filter((word) => !isLabel(word)));
+/** The words that were typed, in lower case, without labels and owner. A session must contain all of them. */
+export const filterWords = computed(() => {
+  return split(filterText.value.toLowerCase()).filter((word) => !isLabel(word) && !isOwner(word));
+});
 
 /** The sessions that have been read and match, followed by those that a search has found. */
 export const filtered = computed(() => {
@@ -42,33 +45,53 @@ export const mayHoldMore = computed(() => {
 });
 
 function split(text: string): readonly string[] {
-  return text.split(/\s+/).filter(Boolean);
+  return text.match(/owner:"[^"]*"|\S+/gi) ?? [];
 }
 
-/** `team=ops` filters by a label. Everything else is a word to search for. */
+/** `team=ops` filters by a label. Everything else but the owner is a word to search for. */
 function isLabel(word: string): boolean {
-  return /^[^=]+=/.test(word);
+  return /^[^=]+=/.test(word) && !isOwner(word);
+}
+
+function isOwner(word: string): boolean {
+  return /^owner:/i.test(word);
+}
+
+/** What the service is to filter by. An owner that is still being typed does not count. */
+export function serviceFilter(text: string): SessionFilter {
+  const words = split(text);
+  const labels = words.filter(isLabel);
+  const [, quoted, plain] = words.map((word) => /^owner:(?:"([^"]*)"|([^"\s]\S*))$/i.exec(word)).find(Boolean) ?? [];
+  return { labels, owner: quoted ?? plain };
+}
+
+/** Filters by an owner as if it had been typed. */
+export function filterByOwner(owner: string): void {
+  filterText.value = /\s/.test(owner) ? `owner:"${owner}"` : `owner:${owner}`;
 }
 
 const TYPING_MS = 300;
 
-/** Has the service filter by the labels that have been typed. */
-export function filterByTypedLabels(): void {
+/** Has the service filter by the labels and the owner that have been typed. */
+export function filterByService(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let last = JSON.stringify(serviceFilter(""));
   filterText.subscribe((text) => {
     clearTimeout(timer);
-    const labels = split(text).filter(isLabel);
-    if (labels.join(" ") === listLabels.peek().join(" ")) return;
+    const filter = serviceFilter(text);
+    const typed = JSON.stringify(filter);
+    if (typed === last) return;
     timer = setTimeout(() => {
-      listLabels.value = labels;
+      last = typed;
+      listFilter.value = filter;
       restartList();
     }, TYPING_MS);
   });
 }
 
-function textOf({ title, sessionId, parentId, labels = {}, lastMessage }: Session): string {
+function textOf({ title, sessionId, parentId, owner = "", labels = {}, lastMessage }: Session): string {
   const labelled = Object.entries(labels).map(([name, value]) => `${name}:${value}`);
-  return [title, sessionId, parentId, ...labelled, lastMessage?.text ?? ""].join("\n").toLowerCase();
+  return [title, sessionId, parentId, owner, ...labelled, lastMessage?.text ?? ""].join("\n").toLowerCase();
 }
 
 export interface ListRow {

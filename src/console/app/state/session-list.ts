@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { listSessions, type SessionPage } from "../api/calls.js";
+import { listSessions, type SessionFilter, type SessionPage } from "../api/calls.js";
 import { isKeyProblem } from "../api/http.js";
 import type { Session } from "../api/types.js";
 import { dismissAbout } from "./toasts.js";
@@ -24,8 +24,8 @@ export const nextPageToken = signal("");
 export const readBackTo = signal<string | undefined>(undefined);
 export const listState = signal<"loading" | "ready">("loading");
 export const listError = signal<unknown>(undefined);
-/** Labels that the service filters by, each `key=value`. */
-export const listLabels = signal<readonly string[]>([]);
+/** What the service filters by. */
+export const listFilter = signal<SessionFilter>({});
 
 function newestFirst(a: Session, b: Session): number {
   const order = Date.parse(b.updateTime) - Date.parse(a.updateTime);
@@ -38,8 +38,13 @@ export function sessionById(sessionId: string): Session | undefined {
 
 /** Notes the session that a call has just returned. */
 export function noteSession(session: Session): void {
-  if (listLabels.value.length > 0 && !byId.value.has(session.sessionId)) return;
+  if (isFiltered() && !byId.value.has(session.sessionId)) return;
   byId.value = new Map(byId.value).set(session.sessionId, { ...byId.value.get(session.sessionId), ...session });
+}
+
+function isFiltered(): boolean {
+  const { labels = [], owner } = listFilter.value;
+  return labels.length > 0 || owner !== undefined;
 }
 
 export function forgetSession(sessionId: string): void {
@@ -51,12 +56,7 @@ export function forgetSession(sessionId: string): void {
 }
 
 export async function readMore(): Promise<void> {
-  const page = await listSessions({
-    limit: PAGE,
-    pageToken: nextPageToken.value,
-    labels: listLabels.value,
-    isFull: true,
-  });
+  const page = await listSessions({ limit: PAGE, pageToken: nextPageToken.value, ...listFilter.value, isFull: true });
   merge(page.sessions);
   notePage(page);
 }
@@ -68,7 +68,7 @@ function notePage({ sessions, nextPageToken: next }: SessionPage): void {
 
 /** Reads the first page, and removes sessions that should be on it but are not, because they were deleted. */
 async function refresh(signal: AbortSignal): Promise<void> {
-  const page = await listSessions({ limit: PAGE, labels: listLabels.value, isFull: true }, signal);
+  const page = await listSessions({ limit: PAGE, ...listFilter.value, isFull: true }, signal);
   if (listState.value === "loading") notePage(page);
   const oldest = page.nextPageToken === "" ? undefined : page.sessions.at(-1);
   const listed = new Set(page.sessions.map(({ sessionId }) => sessionId));

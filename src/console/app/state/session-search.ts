@@ -2,7 +2,7 @@ import { effect, signal } from "@preact/signals";
 import { listSessions } from "../api/calls.js";
 import type { Session } from "../api/types.js";
 import { cutoff, filterSince, filterWords, matches } from "./session-filter.js";
-import { foundById, listLabels, listState, nextPageToken, readBackTo, sessions } from "./session-list.js";
+import { foundById, listFilter, listState, nextPageToken, readBackTo, sessions } from "./session-list.js";
 
 /** How many sessions one request asks for. The service returns fewer when they are large. */
 const LIMIT = 1000;
@@ -26,7 +26,7 @@ export function searchByTypedWords(): void {
   effect(() => {
     const words = filterWords.value;
     const from = cutoff(filterSince.value);
-    void listLabels.value;
+    void listFilter.value;
     if (words.length === 0 || listState.value === "loading") return;
     const left = new AbortController();
     const timer = setTimeout(() => void search(words, from, left.signal), TYPING_MS);
@@ -49,7 +49,7 @@ async function search(words: readonly string[], from: number, signal: AbortSigna
   while (pageToken !== "" && Date.parse(backTo ?? "") >= from) {
     tell("searching");
     try {
-      const page = await listSessions({ limit: LIMIT, pageToken, labels: listLabels.peek(), isFull: true }, signal);
+      const page = await listSessions({ limit: LIMIT, pageToken, ...listFilter.peek(), isFull: true }, signal);
       take(page.sessions.filter((session) => matches(session, words, from)));
       searched += page.sessions.length;
       backTo = page.sessions.at(-1)?.updateTime ?? backTo;

@@ -1,5 +1,6 @@
 import { effect, signal } from "@preact/signals";
 import { ApiError, CODE, Unreachable } from "../api/http.js";
+import { ticketText } from "../api/ticket.js";
 
 export interface Toast {
   readonly id: number;
@@ -54,6 +55,7 @@ export async function attempt(what: string, action: () => Promise<void>): Promis
 export function reasonOf(error: unknown): string {
   if (error instanceof Unreachable) return `${error.message}.`;
   if (!(error instanceof ApiError)) return "An unexpected error occurred on this page.";
-  if (error.code === CODE.permissionDenied) return `${error.message}. This key does not allow it.`;
+  if (error.code === CODE.permissionDenied)
+    return `${error.message}. This ${ticketText === undefined ? "key" : "link"} does not allow it.`;
   return `${error.message}.`;
 }

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { ticketText } from "../api/ticket.js";
 import type { Session } from "../api/types.js";
 import { Conversation } from "./conversation.js";
 
@@ -13,7 +14,9 @@ small.addEventListener("change", ({ matches }) => {
 });
 
 /** Which panel is open beside the conversation. */
-export const panel = signal<PanelName | undefined>(innerWidth >= 1200 ? "outline" : undefined);
+export const panel = signal<PanelName | undefined>(
+  innerWidth >= 1200 && ticketText === undefined ? "outline" : undefined,
+);
 
 /** Position of the message that keys act on. */
 export const selected = signal<number | undefined>(undefined);
@@ -65,6 +68,7 @@ export type Dialog =
   | { readonly kind: "key" }
   | { readonly kind: "keys" }
   | { readonly kind: "goto" }
+  | { readonly kind: "share"; readonly session: Session }
   | { readonly kind: "export"; readonly session: Session };
 
 export const dialog = signal<Dialog | undefined>(undefined);

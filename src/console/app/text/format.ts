@@ -7,6 +7,7 @@ const WEEKDAY = new Intl.DateTimeFormat(undefined, { weekday: "long" });
 const DATE = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const DATE_WITH_YEAR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const WHOLE = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const UNTIL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "short" });
 const NUMBER = new Intl.NumberFormat();
 
 export function startOfDay(at: Date, daysAgo = 0): Date {
@@ -32,6 +33,11 @@ export function clock(timestamp: string): string {
 export function whole(timestamp: string): string {
   const at = new Date(timestamp);
   return Number.isNaN(at.getTime()) ? timestamp : WHOLE.format(at);
+}
+
+/** The day in full and the time without seconds, for the end of something. */
+export function untilMinute(timestamp: string): string {
+  return UNTIL.format(new Date(timestamp));
 }
 
 /** A short form for lists: the time if it was today, otherwise the day. */

@@ -1,7 +1,13 @@
+import { Eye, SquarePen } from "lucide";
 import { ApiError } from "../api/http.js";
+import { type Ticket, ticket } from "../api/ticket.js";
 import type { Conversation } from "../state/conversation.js";
 import { reasonOf } from "../state/toasts.js";
 import { openConversation } from "../state/ui.js";
+import { untilMinute } from "../text/format.js";
+import { Composer } from "./composer.js";
+import { Icon } from "./icon.js";
+import { LinkOver } from "./link-over.js";
 import { MessageList } from "./message-list.js";
 import { SidePanel } from "./panel/side-panel.js";
 import { Problem, WayOn } from "./problem.js";
@@ -10,6 +16,7 @@ import { SessionHeader } from "./session-header.js";
 /** The open session. */
 export function ConversationView({ conversation }: { conversation: Conversation }) {
   const error = conversation.error.value;
+  if (ticket !== undefined && conversation.live.value === "ended") return <LinkOver error={error} />;
   const reopen = () => openConversation(conversation.sessionId);
   if (conversation.session.value === undefined) {
     if (error !== undefined) return <Problem error={error} onRetry={reopen} />;
@@ -18,6 +25,7 @@ export function ConversationView({ conversation }: { conversation: Conversation 
   return (
     <main class="conversation">
       <SessionHeader conversation={conversation} />
+      {ticket && <TicketLine ticket={ticket} />}
       {error !== undefined && (
         <p class="banner" role="status">
           {conversation.live.value === "ended"
@@ -34,6 +42,19 @@ export function ConversationView({ conversation }: { conversation: Conversation 
         <MessageList conversation={conversation} />
         <SidePanel conversation={conversation} />
       </div>
+      {ticket?.scope === "write" && <Composer sessionId={conversation.sessionId} />}
     </main>
+  );
+}
+
+/** What the link permits, and how long. */
+function TicketLine({ ticket: { scope, expireTime } }: { ticket: Ticket }) {
+  return (
+    <p class="ticket-line">
+      <Icon node={scope === "write" ? SquarePen : Eye} />
+      <span>
+        {scope === "write" ? "You can read and write here" : "Read only"}, until {untilMinute(expireTime)}
+      </span>
+    </p>
   );
 }

@@ -1,4 +1,5 @@
 import { Bot, Square, Trash2 } from "lucide";
+import { canWrite } from "../api/ticket.js";
 import type { Draft } from "../api/types.js";
 import { viewsOf } from "../parts/recognise.js";
 import type { Conversation } from "../state/conversation.js";
@@ -23,14 +24,16 @@ export function DraftRow({ conversation, draft }: { conversation: Conversation; 
         </span>
         <strong>{info.role}</strong>
         <span class="writing">writing…</span>
-        <span class="draft-tools">
-          <button type="button" class="chip chip-action" onClick={() => finish(conversation, info.id)}>
-            <Icon node={Square} size={12} /> Stop
-          </button>
-          <button type="button" class="chip chip-action" onClick={() => discard(conversation, info.id)}>
-            <Icon node={Trash2} size={12} /> Discard
-          </button>
-        </span>
+        {canWrite && (
+          <span class="draft-tools">
+            <button type="button" class="chip chip-action" onClick={() => finish(conversation, info.id)}>
+              <Icon node={Square} size={12} /> Stop
+            </button>
+            <button type="button" class="chip chip-action" onClick={() => discard(conversation, info.id)}>
+              <Icon node={Trash2} size={12} /> Discard
+            </button>
+          </span>
+        )}
       </div>
       <div class="message-body">
         <PartList

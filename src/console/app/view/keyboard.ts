@@ -1,3 +1,4 @@
+import { ticketText } from "../api/ticket.js";
 import type { Conversation } from "../state/conversation.js";
 import { forkAt } from "../state/message-actions.js";
 import { canSearch } from "../state/message-search.js";
@@ -34,7 +35,7 @@ function act(key: string): boolean {
     dialog.value = { kind: "keys" };
     return true;
   }
-  if (key === "s" && canSearch && route.value.view !== "search") {
+  if (key === "s" && canSearch && ticketText === undefined && route.value.view !== "search") {
     go({ view: "search", q: "" });
     return true;
   }
@@ -85,6 +86,7 @@ function actOnMessage(open: Conversation, key: string): boolean {
   selected.value = position;
   switch (key) {
     case "f":
+      if (ticketText !== undefined) return false;
       forkAt(open, message, position);
       return true;
     case "y": {

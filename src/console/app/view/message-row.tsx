@@ -140,6 +140,14 @@ function speaker(role: string): string {
 /** Where a fork left its parent. */
 function ForkPoint({ session }: { session: Session }) {
   const inherited = Number(session.inheritedCount);
+  // The service does not name a parent that the caller may not see.
+  if (!session.parentId) {
+    return (
+      <div class="fork-point">
+        <Icon node={GitFork} /> <span>Forked here from another session. Everything above is shared.</span>
+      </div>
+    );
+  }
   const parent = sessionById(session.parentId);
   return (
     <div class="fork-point">

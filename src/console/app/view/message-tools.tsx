@@ -1,5 +1,6 @@
 import { Braces, Eraser, GitFork, Link, Pencil, Trash2, Undo2 } from "lucide";
 import { useRef } from "preact/hooks";
+import { canWrite, ticketText } from "../api/ticket.js";
 import type { Message } from "../api/types.js";
 import type { Conversation } from "../state/conversation.js";
 import { edit, erase, forkAt, removeMessage, revertTo } from "../state/message-actions.js";
@@ -18,6 +19,8 @@ export function MessageTools(props: {
 }) {
   const { conversation, message, position, isRaw, onRaw } = props;
   const { id } = message.info;
+  // A ticket permits nothing that concerns more than the messages of this session.
+  const hasKey = ticketText === undefined;
   const tools = useRef<HTMLDivElement>(null);
   useToolsPlace(tools);
   const link = new URL(linkTo({ view: "session", sessionId: conversation.sessionId, messageId: id }), location.href);
@@ -29,20 +32,30 @@ export function MessageTools(props: {
         label="Copy a link to this message"
         onClick={() => void copyText(link.href, "The link is copied")}
       />
-      <IconButton node={GitFork} label="Fork here" onClick={() => forkAt(conversation, message, position)} />
-      <IconButton node={Undo2} label="Revert to here" onClick={() => revertTo(conversation, message, position)} />
+      {hasKey && (
+        <>
+          <IconButton node={GitFork} label="Fork here" onClick={() => forkAt(conversation, message, position)} />
+          <IconButton node={Undo2} label="Revert to here" onClick={() => revertTo(conversation, message, position)} />
+        </>
+      )}
       <IconButton node={Braces} label="Raw view" pressed={isRaw} onClick={onRaw} isRaw />
-      <IconButton node={Pencil} label="Edit this message" onClick={() => edit(conversation, message, position)} />
-      <IconButton
-        node={Trash2}
-        label="Delete this message"
-        onClick={() => removeMessage(conversation, message, position)}
-      />
-      <IconButton
-        node={Eraser}
-        label="Erase this message everywhere"
-        onClick={() => erase(conversation, message, position)}
-      />
+      {canWrite && (
+        <IconButton node={Pencil} label="Edit this message" onClick={() => edit(conversation, message, position)} />
+      )}
+      {hasKey && (
+        <>
+          <IconButton
+            node={Trash2}
+            label="Delete this message"
+            onClick={() => removeMessage(conversation, message, position)}
+          />
+          <IconButton
+            node={Eraser}
+            label="Erase this message everywhere"
+            onClick={() => erase(conversation, message, position)}
+          />
+        </>
+      )}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import { KeyRound, SearchX, Unplug } from "lucide";
 import { ApiError, apiKey, CODE, isKeyProblem } from "../api/http.js";
+import { ticketText } from "../api/ticket.js";
 import { route } from "../state/route.js";
 import { dialog } from "../state/ui.js";
 import { Icon } from "./icon.js";
@@ -20,7 +21,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry: () => voi
       <p>{text}</p>
       <p class="actions">
         <WayOn error={error} class="button primary" onRetry={onRetry} />
-        {route.value.view !== "home" && (
+        {ticketText === undefined && route.value.view !== "home" && (
           <a class="button" href="#/">
             All sessions
           </a>

@@ -1,4 +1,5 @@
-import { ArrowLeft, Clock, GitFork, Info, ListTree, Redo2, Search } from "lucide";
+import { ArrowLeft, Clock, GitFork, Info, ListTree, Redo2, Search, UserRound } from "lucide";
+import { ticketText } from "../api/ticket.js";
 import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
 import { unrevert } from "../state/message-actions.js";
@@ -12,7 +13,7 @@ import { SessionMenu } from "./session-menu.js";
 const PANELS: readonly { name: PanelName; label: string; node: typeof Info }[] = [
   { name: "outline", label: "Outline", node: ListTree },
   { name: "search", label: "Search in this session", node: Search },
-  { name: "forks", label: "Forks", node: GitFork },
+  ...(ticketText === undefined ? ([{ name: "forks", label: "Forks", node: GitFork }] as const) : []),
   { name: "details", label: "Details", node: Info },
 ];
 
@@ -24,9 +25,11 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
     : undefined;
   return (
     <header class="session-head">
-      <a class="icon-button back" href="#/" aria-label="All sessions">
-        <Icon node={ArrowLeft} size={18} />
-      </a>
+      {ticketText === undefined && (
+        <a class="icon-button back" href="#/" aria-label="All sessions">
+          <Icon node={ArrowLeft} size={18} />
+        </a>
+      )}
       <div class="session-title">
         <h1 title={session ? titleOf(session) : conversation.sessionId}>
           {session ? titleOf(session) : conversation.sessionId}
@@ -34,12 +37,17 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
         <p class="session-facts">
           <LiveBadge conversation={conversation} />
           <span>{plural(conversation.history.count.value, "message")}</span>
+          {session?.owner && (
+            <span class="owner" title={`Owner: ${session.owner}`}>
+              <Icon node={UserRound} size={13} /> <span class="cut">{session.owner}</span>
+            </span>
+          )}
           {parent && (
             <a href={sessionLink(parent.sessionId)} title={parent.sessionId}>
               fork of {titleOf(parent)}
             </a>
           )}
-          {session?.reverted && (
+          {session?.reverted && ticketText === undefined && (
             <button type="button" class="chip chip-action" onClick={() => unrevert(conversation)}>
               <Icon node={Redo2} size={14} /> reverted: unrevert
             </button>
@@ -57,7 +65,7 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
           />
         ))}
         <IconButton node={Clock} label="Go to a place or time" onClick={() => (dialog.value = { kind: "goto" })} />
-        {session && <SessionMenu session={session} conversation={conversation} />}
+        {session && ticketText === undefined && <SessionMenu session={session} conversation={conversation} />}
       </div>
     </header>
   );

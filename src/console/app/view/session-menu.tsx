@@ -1,7 +1,7 @@
 import { Download, Ellipsis, GitFork, type IconNode, Pencil, Share2, Tag, Trash2 } from "lucide";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../api/types.js";
-import { editLabels, forkWhole, remove, rename, share } from "../state/actions.js";
+import { editLabels, forkWhole, remove, rename } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
 import { dialog } from "../state/ui.js";
 import { Icon } from "./icon.js";
@@ -78,7 +78,7 @@ function itemsOf(session: Session, conversation: Conversation): readonly Item[] 
     { label: "Rename", node: Pencil, run: () => rename(session, conversation) },
     { label: "Labels", node: Tag, run: () => editLabels(session, conversation) },
     { label: "Fork", node: GitFork, run: () => forkWhole(session) },
-    { label: "Share a copy", node: Share2, run: () => share(session) },
+    { label: "Share", node: Share2, run: () => (dialog.value = { kind: "share", session }) },
     { label: "Export", node: Download, run: () => (dialog.value = { kind: "export", session }) },
     { label: "Delete", node: Trash2, run: () => remove(session), isDanger: true },
   ];

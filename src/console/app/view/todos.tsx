@@ -1,7 +1,7 @@
 import { ArrowLeft, CircleCheck, CircleDashed, LoaderCircle } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { listTodos } from "../api/calls.js";
-import { apiKey, Unreachable } from "../api/http.js";
+import { ApiError, apiKey, CODE, Unreachable } from "../api/http.js";
 import type { Todo } from "../api/types.js";
 import { plural } from "../text/format.js";
 import { Icon } from "./icon.js";
@@ -28,11 +28,17 @@ export function Todos() {
         setTodos(read);
         setError(undefined);
       },
-      (reason) => !left.signal.aborted && setError(reason),
+      (reason) => {
+        if (left.signal.aborted) return;
+        // A list that another key has read is not for this one.
+        setTodos(undefined);
+        setError(reason);
+      },
     );
     return () => left.abort();
   }, [attempt, apiKey.value]);
-  if (error !== undefined) return <Problem error={error} onRetry={() => setAttempt(attempt + 1)} />;
+  const isHidden = error instanceof ApiError && error.code === CODE.permissionDenied;
+  if (error !== undefined && !isHidden) return <Problem error={error} onRetry={() => setAttempt(attempt + 1)} />;
   return (
     <main class="home">
       <div class="home-head">
@@ -45,6 +51,7 @@ export function Todos() {
         One list for all sessions. The agent’s backend writes it over gRPC (TodoTrackerService) or with{" "}
         <code>session-pool todo</code>; HTTP only reads, so it cannot be changed here.
       </p>
+      {isHidden && <p class="empty">The todo list is hidden for this key</p>}
       {todos?.length === 0 && <p class="empty">No todos</p>}
       <ul class="todos" aria-label={plural(todos?.length ?? 0, "todo")}>
         {todos?.map(({ id, content, status, priority }) => (

@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbui
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
 import { maskableFields } from "../../../api/field-mask.js";
+import { MOST_OWNER_BYTES } from "../../../domain/access.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 
@@ -53,6 +54,7 @@ export function constraintsFor(limits: Limits): Constraints {
     "ExtendDraftRequest.deltas": { maxItems: draftDeltas },
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
     "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
+    "CreateTicketRequest.scope": { enum: ["read", "write"] },
   };
   /** Constraints on all fields with a name, because a name means the same in every message. */
   const ofEveryField: Readonly<Record<string, Schema>> = {
@@ -65,6 +67,7 @@ export function constraintsFor(limits: Limits): Constraints {
     },
     limit: { minimum: 1 },
     expire_time: { pattern: YEARS_SINCE_1970 },
+    owner: { maxLength: MOST_OWNER_BYTES, pattern: `^[^${CONTROLS}]*$` },
   };
 
   function ofField(field: DescField): Schema {

@@ -109,6 +109,7 @@ export class PendingJobs {
 
   /** Whether a record that was read some time ago shows that all callers may see the session. */
   areAllPermittedBy(record: SessionRecord): boolean {
+    // Rule: remembered-admits-owners.
     return this.#jobs.every(({ call }) => permitsRemembered(call, record));
   }
 

@@ -121,6 +121,7 @@ export class AppendTurn {
       this.#failAll(notFound("Session", this.#sessionId));
       return state;
     }
+    // Rule: appends-admitted-singly.
     if (state.isFresh && !this.#jobs.dropForeign(head.record)) return state;
     if (reason !== null) this.#retries.count([head], reason);
     const { call } = this.#jobs;
@@ -238,6 +239,9 @@ export class AppendTurn {
     const answerTo = (plan: OlderPlan) => (positions: readonly number[]) =>
       answerInserted(job, plan, messages, positions);
     const answerOn = async (now: Head) => {
+      // Rule: appends-admitted-singly. The owner may have changed meanwhile.
+      this.#jobs.dropForeign(now.record);
+      if (this.#jobs.all[0] !== job) return null;
       // Rule: look-up-in-segments. Others may have appended the same messages meanwhile.
       const known = await this.#lookUp(now, idsOf(job), call);
       const again = known && planAppend(now, known, job, nowMicros);

@@ -40,6 +40,7 @@ export class DraftFinder {
     const key = keyOf(sessionId, messageId);
     const found = this.#kept.get(key);
     if (!found || this.#context.isOld(found.atMs) || this.#context.isExpired(found.record)) return null;
+    // Rule: remembered-admits-owners.
     if (!permitsRemembered(call, found.record)) return null;
     this.#kept.delete(key);
     this.#kept.set(key, found);

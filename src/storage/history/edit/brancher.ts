@@ -71,6 +71,7 @@ export class Brancher {
     { upToMessageId = "", title }: Pick<ForkOptions, "upToMessageId" | "title">,
     call?: Call,
   ): Promise<Head> {
+    const owner = ownerOfNew(call, undefined);
     const isRetry = ({ record: { origin } }: Head, source: SessionRecord | null) =>
       origin?.kind === kind &&
       origin.sourceSessionId === sourceId &&
@@ -84,7 +85,7 @@ export class Brancher {
         title: title || source.record.title,
         metadata: source.record.metadata,
         labels: source.record.labels,
-        owner: call?.access && "owner" in call.access ? call.access.owner : source.record.owner,
+        owner: owner ?? source.record.owner,
         forkPointId: inherited.lastId ?? "",
         inheritedCount: totalLength(inherited.segments),
         segments: inherited.segments,
@@ -188,6 +189,7 @@ export class Brancher {
 }
 
 function answerExisting(existing: Head, isRetry: (existing: Head) => boolean, call: Call | undefined): Head {
+  // Rule: access-by-the-record.
   if (permits(call, existing.record) && isRetry(existing)) return existing;
   const id = JSON.stringify(existing.record.sessionId);
   throw new DomainError("already_exists", `Session ${id} exists and was not made by this call`);

@@ -156,15 +156,16 @@ export class Editor {
       const isSame =
         title === record.title && sameStruct(metadata, record.metadata) && sameStruct(labels, record.labels);
       if (isSame && isSameExpiry && isSameOwner) return head;
-      // Processes that have cached a draft go on extending it, so it is ended first.
+      // Rule: owner-change-ends-access. Processes that have cached a draft go on extending it, so it is ended first.
       if (!isSameOwner) await this.#endOpen(record, openDrafts(record), call);
       const fields = {
         ...{ title, metadata, labels, expireTimeMicros: expireTimeMicros ?? undefined },
+        // Rule: owner-change-ends-access.
         ...(!isSameOwner && { owner: owner || undefined, ticketGeneration: (record.ticketGeneration ?? 0) + 1 }),
         updateTimeMicros: Math.max(record.updateTimeMicros, this.#context.options.nowMicros()),
         sessionRevision: record.sessionRevision + 1,
       };
-      // Processes that have cached the head go on appending to its log.
+      // Rule: owner-change-ends-access. Processes that have cached the head go on appending to its log.
       const updated =
         isSameExpiry && isSameOwner
           ? await this.#replace(head, fields, call)

@@ -21,9 +21,12 @@ export class ForkCounts {
    */
   async loadRaised(sessionId: string, call: Call | undefined): Promise<Head | null> {
     const { store } = this.#context;
+    // Rule: hidden-not-written.
+    if (call?.access !== undefined && !(await this.#context.visibleRecord(sessionId, call))) return null;
     const atMs = this.#context.knownMs();
     const record = await store.raiseForks(sessionId);
     if (!record) return null;
+    // Rule: access-by-the-record.
     if (this.#context.isExpired(record) || !permits(call, record)) {
       await this.lower(record.uid);
       return null;

@@ -1,7 +1,6 @@
-import { permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
-import { DomainError, notFound } from "../../../domain/errors.js";
+import { DomainError } from "../../../domain/errors.js";
 import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
@@ -59,8 +58,10 @@ export class Eraser {
   async run(sessionId: string, messageId: string, options: EraseOptions = {}): Promise<EraseReport> {
     const { context, replacer, onMarked } = this.#parts;
     const { store } = context;
+    if (options.access !== undefined) {
+      throw new DomainError("permission_denied", "Erasing reaches the sessions of all, beyond the caller's own");
+    }
     const record = await store.readRecord(sessionId, options);
-    if (record && !permits(options, record)) throw notFound("Session", sessionId);
     if (record) await this.#settleDrafts(record, messageId, options);
     let target: ErasureTarget;
     try {

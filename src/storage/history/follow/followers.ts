@@ -40,6 +40,7 @@ export class Followers {
       try {
         const head = await untilCallEnd(tail.refresh(), call);
         checkCall(call);
+        // Rule: access-by-the-record.
         checkMayFollow(tail, sessionId, call);
         return this.#follower(tail, startAt(from, head, sessionId), hold, call);
       } catch (error) {
@@ -121,7 +122,7 @@ export class Followers {
       for (;;) {
         const { takenBack, drafts } = tail;
         const reached = tail.reached();
-        // The owner may have changed, or tickets may have been revoked.
+        // Rule: followers-ask-again. The owner may have changed, or tickets may have been revoked.
         checkMayFollow(tail, reached.head.record.sessionId, call);
         const queue = reached.at.position - at.position <= maxFollowerBacklog / 2 ? attach() : null;
         for await (const event of this.#catchUp(reached, at, known, drafts, queue !== null, call)) {

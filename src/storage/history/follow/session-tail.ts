@@ -218,6 +218,7 @@ export class SessionTail {
       return;
     }
     if (this.#reached.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
+    // Rule: followers-ask-again.
     if (before && !hasSameAccess(before, head.record)) this.#dropWaiting();
     // An appended message may have been a draft until now. Followers get the draft's last deltas before the message.
     await this.#drafts.look(head);

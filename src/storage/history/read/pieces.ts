@@ -91,9 +91,11 @@ async function firstVisible(
   const areVisible = await Promise.all(
     groups.map(async ([segment]) => {
       const { sessionId, uid, log } = segment as AncestrySegment;
+      // Rule: ancestors-until-hidden.
       return (await context.visibleRecord(sessionId, call))?.uid === (uid ?? ownerOf(log));
     }),
   );
+  // Rule: ancestors-until-hidden.
   return areVisible.lastIndexOf(false) + 1;
 }
 

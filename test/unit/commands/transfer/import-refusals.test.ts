@@ -47,6 +47,17 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
     /Line 2: .*not well-formed Unicode/,
   ],
   ["a title that is a number", [session({ title: 5 })], /Line 2: session.title must be a string, but it is 5$/],
+  ["an owner that is a number", [session({ owner: 5 })], /Line 2: session.owner must be a string, but it is 5$/],
+  [
+    "an owner over its limit",
+    [session({ owner: "x".repeat(129) })],
+    /Line 2: owner is 129 bytes; at most 128 are allowed$/,
+  ],
+  [
+    "an owner with a control character",
+    [session({ owner: "a\nb" })],
+    /Line 2: owner must not contain control characters$/,
+  ],
   [
     "metadata that is a list",
     [session({ metadata: [] })],

@@ -382,14 +382,15 @@ async function fill(pool: RootPool): Promise<void> {
     ["user", "ada"],
     ["__proto__", "\u0000="],
   ]);
-  await sessions.createSession({ sessionId: "child", parentId: "parent", labels, expireTimeMicros: 2 ** 52 });
+  const owner = "ada \u{1F600}";
+  await sessions.createSession({ sessionId: "child", parentId: "parent", labels, owner, expireTimeMicros: 2 ** 52 });
   await pool.todos.replace([{ id: "t", content: "x", status: "pending", priority: "high" }]);
 }
 
 async function contents(pool: RootPool) {
   const { sessions } = await pool.sessions.listSessions({ limit: 100 });
   const entries = sessions.map(
-    async ({ sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, expireTimeMicros }) => {
+    async ({ sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, owner, expireTimeMicros }) => {
       const all = await pool.sessions.getMessages(sessionId);
       const messages = all.map(({ id, role, timestampMicros, parts, metadata: data }) => ({
         id,
@@ -399,7 +400,7 @@ async function contents(pool: RootPool) {
         metadata: data,
       }));
       const names = { parentId, forkPointId, inheritedCount, title };
-      return [sessionId, { ...names, metadata, labels, expireTimeMicros, messages }] as const;
+      return [sessionId, { ...names, metadata, labels, owner, expireTimeMicros, messages }] as const;
     },
   );
   return Object.fromEntries(await Promise.all(entries));

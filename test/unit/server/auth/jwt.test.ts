@@ -121,6 +121,53 @@ describe("a token", () => {
     expect(await checker.check(token)).toMatchObject({ namespace: "t", scope: "write" });
   });
 
+  it.each([
+    ["read", "ada"],
+    ["write", "ö".repeat(64)],
+    ["write", "a@b c"],
+  ])("with the scope %s is bound to the owner in its claim: %j", async (scope, owner) => {
+    const checker = makeChecker({ ownerClaim: "sub" });
+    const token = await sign({ namespace: "a", scope, sub: owner });
+    for (let i = 0; i < 2; i++) expect(await checker.check(token)).toMatchObject({ scope, access: { owner } });
+    const other = await sign({ namespace: "a", scope, sub: "bob" });
+    expect(await checker.check(other)).toMatchObject({ access: { owner: "bob" } });
+    expect(await checker.check(token)).toMatchObject({ access: { owner } });
+  });
+
+  it.each([
+    ["is missing", {}],
+    ["is empty", { user: "" }],
+    ["is a number", { user: 7 }],
+    ["is null", { user: null }],
+    ["is a list", { user: ["ada"] }],
+    ["is longer than 128 bytes", { user: `${"ö".repeat(64)}a` }],
+    ["has a control character", { user: "a\nb" }],
+    ["has a lone surrogate", { user: "a\ud800" }],
+  ])("whose owner claim %s is denied, with a text that names the claim", async (_what, claims) => {
+    const checker = makeChecker({ ownerClaim: "user" });
+    const token = await sign({ namespace: "a", scope: "openid write", sub: "ada", ...claims });
+    for (let i = 0; i < 2; i++) {
+      await expect(checker.check(token)).rejects.toMatchObject({
+        code: Code.PermissionDenied,
+        message: expect.stringContaining('The claim "user"'),
+      });
+    }
+    expect(await makeChecker().check(token)).toMatchObject({ access: undefined });
+  });
+
+  it.each([{}, { user: "ada" }, { user: 7 }])("with the scope admin is never bound: %j", async (claims) => {
+    const checker = makeChecker({ ownerClaim: "user" });
+    const token = await sign({ namespace: "a", scope: "admin", ...claims });
+    expect(await checker.check(token)).toMatchObject({ scope: "admin", access: undefined });
+  });
+
+  it("that is no token for this server is refused as such, whatever its owner", async () => {
+    const checker = makeChecker({ ownerClaim: "user" });
+    const other = await generateKeyPair("ES256", { extractable: true });
+    expect(await checker.check(await sign({ namespace: "a", scope: "read" }, other))).toBeUndefined();
+    expect(await checker.check(await sign({ scope: "read" }))).toBeUndefined();
+  });
+
   it("is no longer accepted once the file has other keys", async () => {
     const own = join(folder, "own.json");
     await writeKeys(pair, own);

@@ -96,6 +96,24 @@ describe("a keys file", () => {
     expect(await file.check(changed, PEER)).toMatchObject({ scope: "read" });
   });
 
+  it("binds a key to the owner of its entry, and revokes it when the owner changes", async () => {
+    const [bound, free] = [newKey(), newKey()];
+    const ofOwner = (owner?: string) => ({ ...entry("bound", hashRandomKey(bound), "a", "write"), owner });
+    const other = entry("free", hashRandomKey(free), "a", "write");
+    write([ofOwner("ada"), other]);
+    const file = openFile();
+    const principals = [await file.check(bound, PEER), await file.check(free, PEER)];
+    expect(principals.map((principal) => principal?.access)).toEqual([{ owner: "ada" }, undefined]);
+    for (const owner of ["bob", undefined, "ada"]) {
+      const before = await file.check(bound, PEER);
+      write([ofOwner(owner), other]);
+      file.reload();
+      expect(before?.revoked?.aborted).toBe(true);
+      expect((await file.check(bound, PEER))?.access).toEqual(owner && { owner });
+    }
+    expect(principals[1]?.revoked?.aborted).toBe(false);
+  });
+
   it("revokes a key that was in it twice once it is removed, and not before", async () => {
     const [twice, other] = [newKey(), newKey()];
     const same = entry("twice", hashRandomKey(twice), "a", "read");
@@ -164,8 +182,12 @@ describe("a keys file", () => {
     [JSON.stringify([entry("n", hashRandomKey("k"), "", "read")]), "entry 1: namespace must be 1 to 128 characters"],
     [JSON.stringify([entry("n", hashRandomKey("k"), "a", "root")]), "entry 1: scope must be one of read, write, admin"],
     [JSON.stringify([entry("n", "k", "a", "read")]), "entry 1: hash must be sha256:<hex> or scrypt:"],
+    ...["", 7, null, ["ada"]].map((owner) => [withOwner(owner), "entry 1: owner must be a text of 1 to 128 bytes"]),
+    [withOwner("a".repeat(129)), "entry 1: owner is 129 bytes; at most 128 are allowed"],
+    [withOwner("a\nb"), "entry 1: owner must not contain control characters"],
+    [withOwner("ada", "admin"), "entry 1: owner must be absent with the scope admin"],
     ["nonsense", "cannot be read"],
-  ])("that is %s is refused with one clear line", (text, message) => {
+  ])("that is %s is refused with one clear line", (text: string, message: string) => {
     writeFileSync(path, text);
     expect(() => openFile()).toThrow(message);
   });
@@ -286,7 +308,9 @@ describe("a hash", () => {
 });
 
 describe("the Authorization header", () => {
-  const authenticator = new BearerAuthenticator([]);
+  const authenticator = new BearerAuthenticator({
+    keys: [{ check: () => Promise.resolve(undefined), reload: () => {}, close: () => {} }],
+  });
 
   it.each([undefined, "", "Basic YTpi", "Bearer", "Bearer a b"])("%j holds no key", async (header) => {
     await expect(authenticator.authenticate(factsWith(header))).rejects.toMatchObject({ code: Code.Unauthenticated });
@@ -307,6 +331,11 @@ function factsWith(authorization: string | undefined): RequestFacts {
 
 function entry(name: string, hash: string, namespace: string, scope: string): object {
   return { name, hash, namespace, scope };
+}
+
+/** The text of a file with one entry. */
+function withOwner(owner: unknown, scope = "write"): string {
+  return JSON.stringify([{ ...entry("n", hashRandomKey("k"), "a", scope), owner }]);
 }
 
 function write(entries: object[]): void {

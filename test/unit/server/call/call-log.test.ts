@@ -31,6 +31,15 @@ describe("a line about a call", () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/sp_secret|hello/);
   });
 
+  it("does not name the owner that the caller is bound to", () => {
+    const logger = new TestLogger("debug");
+    const call = ended();
+    const principal = { ...call.call.principal, access: { owner: "ada@example.com" } };
+    new CallLog(logger.pino).ended({ ...call, call: { ...call.call, principal } });
+    expect(logger.lines).toMatchObject([{ key: "robot", namespace: "a" }]);
+    expect(JSON.stringify(logger.lines)).not.toContain("ada@");
+  });
+
   it("shortens the name of a key or session to 128 characters", () => {
     const logger = new TestLogger("debug");
     const call = ended();
@@ -71,6 +80,12 @@ describe("a line about a call", () => {
       { msg: "Request refused", code: "unauthenticated", peer: "192.0.2.1" },
     ]);
     expect(JSON.stringify(logger.lines)).not.toContain("sp_secret");
+  });
+
+  it("warns about a token that names no owner, for it is not a fault of the service", () => {
+    const logger = new TestLogger();
+    new CallLog(logger.pino).refused(FACTS, new ApiError(Code.PermissionDenied, "The claim"));
+    expect(logger.lines).toMatchObject([{ level: 40, code: "permission_denied", peer: "192.0.2.9" }]);
   });
 
   it("reports an outage of the key set once a second, without a stack", () => {

@@ -7,8 +7,13 @@ import type { ApiContext, ApiMethod } from "../../../../src/api/method-table.js"
 import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../../../src/config/config.js";
 import { DomainError } from "../../../../src/domain/errors.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
+import type { Quotas } from "../../../../src/domain/quotas.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
-import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
+import {
+  type Authenticator,
+  BearerAuthenticator,
+  type CredentialChecker,
+} from "../../../../src/server/auth/authenticator.js";
 import type { Principal } from "../../../../src/server/auth/principal.js";
 import { CheckedCallPipeline } from "../../../../src/server/call/call-pipeline.js";
 import type { Arrival, FrontCall } from "../../../../src/server/call/front-call.js";
@@ -23,6 +28,10 @@ const ANSWER = create(CountMessagesResponseSchema, { count: 7n });
 const REQUEST = ANSWER as Message;
 const READER: Principal = { name: "reader", namespace: "a", scope: "read" };
 const ARRIVAL: Arrival = { front: "rest", principal: READER };
+
+/** Needs no keys. */
+const OPEN = new BearerAuthenticator({ keys: [] });
+const NO_KEYS: CredentialChecker = { check: () => Promise.resolve(undefined), reload: () => {}, close: () => {} };
 
 describe("a unary call", () => {
   it("gives the implementation the namespace's pool, the deadline and the signal", async () => {
@@ -107,6 +116,39 @@ describe("a unary call", () => {
     expect(() => pipeline.admit(method, ARRIVAL)).toThrow(expect.objectContaining({ code: Code.ResourceExhausted }));
     await pipeline.unary(method, REQUEST, frontCall({ admission: admissions[0]! }));
     expect(pipeline.admit(method, ARRIVAL)).toBeDefined();
+  });
+
+  it("is refused beyond a quota of calls, which a refused call does not use up, and metrics say which quota", async () => {
+    const { pipeline, metrics } = makePipeline({
+      serverLimits: { inFlightCalls: 1 },
+      quotas: { namespace: { callsPerMinute: 2 } },
+    });
+    const method = unaryMethod(async () => ANSWER);
+    const first = pipeline.admit(method, ARRIVAL);
+    expect(() => pipeline.admit(method, ARRIVAL)).toThrow(/at a time/);
+    first.end();
+    pipeline.admit(method, ARRIVAL).end();
+    const text = /^The namespace "a" has made 2 calls within a minute; --quota-namespace-calls-per-minute allows 2/;
+    for (let i = 0; i < 2; i++) {
+      expect(() => pipeline.admit(method, ARRIVAL)).toThrow(
+        expect.objectContaining({ code: Code.ResourceExhausted, message: expect.stringMatching(text) }),
+      );
+    }
+    const refusals = 'session_pool_quota_refusals_total{quota="namespace-calls-per-minute"} 2';
+    expect(await metrics.registry.metrics()).toContain(refusals);
+  });
+
+  it("tells the implementation the name of the caller's key, and none when there are no keys", async () => {
+    const seen: (string | undefined)[] = [];
+    const method = unaryMethod(async ({ key }) => {
+      seen.push(key);
+      return ANSWER;
+    });
+    const keyed = new BearerAuthenticator({ keys: [NO_KEYS] });
+    for (const authenticator of [keyed, OPEN]) {
+      await makePipeline({ authenticator }).pipeline.unary(method, REQUEST, frontCall());
+    }
+    expect(seen).toEqual(["reader", undefined]);
   });
 
   it("is counted when it is refused", async () => {
@@ -326,18 +368,22 @@ describe("a namespace", () => {
 interface Changes {
   readonly rootPoolFor?: (namespace: string) => RootPool;
   readonly onRelease?: (namespace: string) => void;
+  readonly authenticator?: Authenticator;
   readonly serverLimits?: Partial<ServerLimits>;
+  readonly quotas?: Quotas;
   readonly logger?: ReturnType<typeof createLogger>;
 }
 
 function makePipeline(changes: Changes = {}) {
-  const { rootPoolFor = () => new RootPool(), onRelease, serverLimits, logger = createLogger("silent") } = changes;
+  const { rootPoolFor = () => new RootPool(), onRelease, serverLimits, quotas } = changes;
+  const { authenticator = OPEN, logger = createLogger("silent") } = changes;
   const metrics = new Metrics();
   const pipeline = new CheckedCallPipeline({
-    authenticator: openAuthenticator,
+    authenticator,
     usePool: (namespace) => ({ rootPool: rootPoolFor(namespace), release: () => onRelease?.(namespace) }),
     limits: DEFAULT_LIMITS,
     serverLimits: { ...DEFAULT_SERVER_LIMITS, ...serverLimits },
+    quotas,
     metrics,
     logger,
   });

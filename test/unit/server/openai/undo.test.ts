@@ -9,7 +9,7 @@ import { API_METHODS, type ApiMethod } from "../../../../src/api/method-table.js
 import { DEFAULT_SERVER_LIMITS } from "../../../../src/config/config.js";
 import { DEFAULT_LIMITS } from "../../../../src/domain/limits.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
-import { openAuthenticator } from "../../../../src/server/auth/authenticator.js";
+import { BearerAuthenticator } from "../../../../src/server/auth/authenticator.js";
 import { CheckedCallPipeline } from "../../../../src/server/call/call-pipeline.js";
 import type { Arrival, FrontCall } from "../../../../src/server/call/front-call.js";
 import { Metrics } from "../../../../src/server/call/metrics.js";
@@ -81,7 +81,7 @@ class HookedPipeline extends CheckedCallPipeline {
 
   static over(rootPool: RootPool): HookedPipeline {
     return new HookedPipeline({
-      authenticator: openAuthenticator,
+      authenticator: new BearerAuthenticator({ keys: [] }),
       usePool: () => ({ rootPool, release: () => {} }),
       limits: DEFAULT_LIMITS,
       serverLimits: DEFAULT_SERVER_LIMITS,

@@ -127,15 +127,24 @@ class History(Calls):
         *,
         labels: Mapping[str, str] | Iterable[str] = (),
         session_id: str = "",
+        owner: str = "",
+        no_owner: bool = False,
         page_size: int | None = None,
     ) -> AsyncIterator[SearchHit]:
         """Yields the messages of all sessions that contain the words of `q`, newest first.
 
         Pages are read as they are needed. `labels` selects sessions that have all of these labels, which are a mapping,
-        or texts like `key=value`. `UNIMPLEMENTED`: the server was started without `--search`, or its store cannot
-        search.
+        or texts like `key=value`; `owner` selects those of one owner, and `no_owner` those without one.
+        `UNIMPLEMENTED`: the server was started without `--search`, or its store cannot search.
         """
-        request = SearchMessagesRequest(q=q, label=label_filters(labels), session_id=session_id, limit=page_size)
+        request = SearchMessagesRequest(
+            q=q,
+            label=label_filters(labels),
+            session_id=session_id,
+            owner=owner,
+            no_owner=no_owner,
+            limit=page_size,
+        )
         while True:
             page = await self._again(self.messages.SearchMessages, request)
             for hit in page.hits:

@@ -7,6 +7,8 @@ from typing import Any, Literal
 from google.protobuf.timestamp_pb2 import Timestamp
 from sessionpool.v1.session_service_pb2 import (
     CreateSessionRequest,
+    CreateTicketRequest,
+    CreateTicketResponse,
     DeleteSessionRequest,
     ForkSessionRequest,
     GetSessionRequest,
@@ -14,6 +16,7 @@ from sessionpool.v1.session_service_pb2 import (
     LoadSessionRequest,
     LoadSessionResponse,
     RevertSessionRequest,
+    RevokeTicketsRequest,
     Session,
     SessionView,
     ShareSessionRequest,
@@ -41,11 +44,13 @@ class Sessions(Calls):
         metadata: Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
         expire_time: datetime | Timestamp | None = None,
+        owner: str = "",
     ) -> Session:
         """Makes an empty session.
 
-        If a session with this id exists and has what this call names, returns that session. `ALREADY_EXISTS`: another
-        session has the id. `NOT_FOUND`: there is no session `parent_id`.
+        If a session with this id exists and has what this call names, returns that session. A client whose key is bound
+        to an owner need not name it. `ALREADY_EXISTS`: another session has the id. `NOT_FOUND`: there is no session
+        `parent_id`. `PERMISSION_DENIED`: the key is bound to another owner.
         """
         request = CreateSessionRequest(
             session_id=session_id or new_id(),
@@ -53,6 +58,7 @@ class Sessions(Calls):
             parent_id=parent_id,
             labels=to_labels(labels),
             expire_time=optional_timestamp(expire_time),
+            owner=owner,
         )
         if metadata:
             request.metadata.CopyFrom(to_struct(metadata))
@@ -81,19 +87,26 @@ class Sessions(Calls):
         *,
         parent_id: str = "",
         labels: Mapping[str, str] | Iterable[str] = (),
+        owner: str = "",
+        no_owner: bool = False,
         view: Literal["basic", "full"] = "basic",
         page_size: int | None = None,
     ) -> AsyncIterator[Session]:
         """Yields all sessions, the most recently updated first.
 
         `parent_id` and `labels` select those with this parent and all of these labels, which are a mapping, or texts
-        like `key=value`. The view `full` adds `message_count` and `last_message`, and takes longer. Pages are read as
-        they are needed.
+        like `key=value`. `owner` selects those of one owner, and `no_owner` those without one. The view `full` adds
+        `message_count` and `last_message`, and takes longer. Pages are read as they are needed.
         """
         if view not in _VIEWS:
             raise ValueError(f"view must be one of {', '.join(_VIEWS)}, not {view!r}")
         request = ListSessionsRequest(
-            parent_id=parent_id, label=label_filters(labels), view=_VIEWS[view], limit=page_size
+            parent_id=parent_id,
+            label=label_filters(labels),
+            owner=owner,
+            no_owner=no_owner,
+            view=_VIEWS[view],
+            limit=page_size,
         )
         while True:
             page = await self._again(self.sessions.ListSessions, request)
@@ -111,13 +124,16 @@ class Sessions(Calls):
         metadata: Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
         expire_time: datetime | Timestamp | Literal["never"] | None = None,
+        owner: str | None = None,
         expected_revision: int | None = None,
     ) -> Session:
         """Changes what is given, and returns the session.
 
         Metadata and labels replace the old ones as a whole, so `{}` removes them. The expiry time `never` removes the
-        session's own. The call is sent only once. `NOT_FOUND`: there is no such session. `ABORTED`: its revision is
-        not `expected_revision`.
+        session's own. An empty `owner` leaves the session without one; another owner discards its open drafts, and ends
+        its tickets and the watches of the owner before. The call is sent only once. `NOT_FOUND`: there is no such
+        session. `ABORTED`: its revision is not `expected_revision`. `PERMISSION_DENIED`: the key is bound to an owner,
+        and this is another.
         """
         request = UpdateSessionRequest(session_id=session_id, expected_revision=expected_revision)
         changed = request.update_mask.paths
@@ -134,6 +150,9 @@ class Sessions(Calls):
             if expire_time != "never":
                 request.expire_time.CopyFrom(to_timestamp(expire_time))
             changed.append("expire_time")
+        if owner is not None:
+            request.owner = owner
+            changed.append("owner")
         return await self._once(self.sessions.UpdateSession, request)
 
     async def delete_session(self, session_id: str) -> None:
@@ -142,6 +161,31 @@ class Sessions(Calls):
         The call is sent only once. `NOT_FOUND`: there is no such session.
         """
         await self._once(self.sessions.DeleteSession, DeleteSessionRequest(session_id=session_id))
+
+    async def create_ticket(
+        self,
+        session_id: str,
+        scope: Literal["read", "write"],
+        *,
+        expire_time: datetime | Timestamp | None = None,
+    ) -> CreateTicketResponse:
+        """Makes a ticket, which opens this one session and nothing else, for a browser that has no key.
+
+        It ends at `expire_time`, which is at most 30 days ahead, or else after an hour. `NOT_FOUND`: there is no such
+        session. `FAILED_PRECONDITION`: the server has no secret for tickets.
+        """
+        request = CreateTicketRequest(
+            session_id=session_id, scope=scope, expire_time=optional_timestamp(expire_time)
+        )
+        return await self._again(self.sessions.CreateTicket, request)
+
+    async def revoke_tickets(self, session_id: str) -> None:
+        """Ends all tickets of a session, and the watches that were opened with them.
+
+        The call is sent only once, because a second one would also end tickets that were made in between. `NOT_FOUND`:
+        there is no such session.
+        """
+        await self._once(self.sessions.RevokeTickets, RevokeTicketsRequest(session_id=session_id))
 
     async def fork_session(
         self, session_id: str, *, up_to_message_id: str = "", new_session_id: str = "", title: str = ""

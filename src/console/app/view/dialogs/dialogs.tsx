@@ -5,6 +5,7 @@ import { ExportDialog } from "./export-dialog.js";
 import { GotoDialog } from "./goto-dialog.js";
 import { KeyDialog } from "./key-dialog.js";
 import { KeysDialog } from "./keys-dialog.js";
+import { ShareDialog } from "./share-dialog.js";
 
 /** The one dialog that is open, if any. */
 export function Dialogs() {
@@ -26,6 +27,8 @@ function Shown({ shown }: { shown: Dialog }) {
       return <KeysDialog />;
     case "goto":
       return <GotoDialog />;
+    case "share":
+      return <ShareDialog session={shown.session} />;
     case "export":
       return <ExportDialog session={shown.session} />;
   }

@@ -1,15 +1,18 @@
+import { ticketText } from "../../api/ticket.js";
 import { canSearch } from "../../state/message-search.js";
 import { DialogEnd, Modal } from "./modal.js";
+
+const hasList = ticketText === undefined;
 
 const KEYS: readonly (readonly [string, string])[] = [
   ["j, k", "Next and previous message"],
   ["g, G", "First and last message"],
-  ["/", "Search in the session; in the list, filter it"],
-  ...(canSearch ? ([["s", "Search the messages of all sessions"]] as const) : []),
+  ["/", hasList ? "Search in the session; in the list, filter it" : "Search in the session"],
+  ...(canSearch && hasList ? ([["s", "Search the messages of all sessions"]] as const) : []),
   ["t", "Go to a place or a time"],
   ["e", "Open or fold the message’s calls, outputs and reasoning"],
   ["r", "Raw view of the message"],
-  ["f", "Fork at the message"],
+  ...(hasList ? ([["f", "Fork at the message"]] as const) : []),
   ["y", "Copy a link to the message"],
   ["o", "Outline: what was asked, what failed"],
   ["?", "These keys"],

@@ -1,12 +1,16 @@
-import { GitFork } from "lucide";
+import { computed } from "@preact/signals";
+import { GitFork, UserRound } from "lucide";
 import type { Session } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
 import { sessionLink } from "../../state/route.js";
-import { sessionById } from "../../state/session-list.js";
+import { sessionById, sessions } from "../../state/session-list.js";
 import { count, plural, recently, whole, withoutMarks } from "../../text/format.js";
 import { Icon } from "../icon.js";
 import { NoText } from "../no-text.js";
 import { LastFailure, Unseen } from "./session-marks.js";
+
+/** Whether the owner says anything: not to a caller who sees only the sessions of one. */
+const hasOwners = computed(() => new Set(sessions.value.map(({ owner = "" }) => owner)).size > 1);
 
 export function SessionItem(props: {
   session: Session;
@@ -15,7 +19,7 @@ export function SessionItem(props: {
   isCurrent: boolean;
 }) {
   const { session, depth, heading, isCurrent } = props;
-  const { sessionId, title, parentId, updateTime, messageCount, lastMessage, labels = {} } = session;
+  const { sessionId, title, parentId, updateTime, messageCount, lastMessage, owner, labels = {} } = session;
   const parent = parentId ? (sessionById(parentId)?.title ?? parentId) : undefined;
   return (
     <li>
@@ -58,6 +62,11 @@ export function SessionItem(props: {
           {parent && depth === 0 && (
             <span class="item-parent" title={`From ${parentId}`}>
               <Icon node={GitFork} size={12} /> {parent}
+            </span>
+          )}
+          {owner && hasOwners.value && (
+            <span class="chip" title={`Owner: ${owner}`}>
+              <Icon node={UserRound} size={12} /> <span class="cut">{owner}</span>
             </span>
           )}
           {Object.entries(labels).map(([name, value]) => (

@@ -30,7 +30,7 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
           id="filter"
           type="search"
           class="field"
-          placeholder="Title, id, or label=value"
+          placeholder="Title, id, label=value, owner:name"
           aria-label="Filter sessions"
           value={filterText.value}
           onInput={(event) => (filterText.value = event.currentTarget.value)}

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
+import { ticketText } from "../../api/ticket.js";
 import type { Conversation } from "../../state/conversation.js";
 import { linkTo, sessionLink } from "../../state/route.js";
-import { filterText } from "../../state/session-filter.js";
+import { filterByOwner, filterText } from "../../state/session-filter.js";
 import { sessionById } from "../../state/session-list.js";
 import { count, whole } from "../../text/format.js";
 import { copyText } from "../copy.js";
@@ -11,7 +12,7 @@ import { JsonTree } from "../parts/json-tree.js";
 export function DetailsPanel({ conversation }: { conversation: Conversation }) {
   const session = conversation.session.value;
   if (session === undefined) return <p class="panel-note">Reading…</p>;
-  const { sessionId, parentId, forkPointId, labels = {}, metadata = {} } = session;
+  const { sessionId, parentId, forkPointId, owner, labels = {}, metadata = {} } = session;
   const forkPoint = Math.max(0, Number(session.inheritedCount) - 1);
   return (
     <dl class="facts">
@@ -22,6 +23,11 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
         </button>
       </Fact>
       <Fact name="Title">{session.title || "none"}</Fact>
+      {owner && (
+        <Fact name="Owner">
+          <FilterChip text={owner} title="Sessions of this owner" onClick={() => filterByOwner(owner)} />
+        </Fact>
+      )}
       <Fact name="Messages">{count(conversation.history.count.value)}</Fact>
       {parentId && (
         <Fact name="Parent">
@@ -47,15 +53,12 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
       {Object.keys(labels).length > 0 && (
         <Fact name="Labels">
           {Object.entries(labels).map(([name, value]) => (
-            <button
+            <FilterChip
               key={name}
-              type="button"
-              class="chip chip-action"
+              text={`${name}: ${value}`}
               title="Sessions with this label"
               onClick={() => (filterText.value = `${name}=${value}`)}
-            >
-              {name}: {value}
-            </button>
+            />
           ))}
         </Fact>
       )}
@@ -65,6 +68,16 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
         </Fact>
       )}
     </dl>
+  );
+}
+
+/** A value by which the list can be filtered. A ticket has no list. */
+function FilterChip({ text, title, onClick }: { text: string; title: string; onClick: () => void }) {
+  if (ticketText !== undefined) return <span class="chip">{text}</span>;
+  return (
+    <button type="button" class="chip chip-action" title={title} onClick={onClick}>
+      {text}
+    </button>
   );
 }
 

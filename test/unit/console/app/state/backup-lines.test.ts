@@ -33,9 +33,10 @@ it("a session that the console saved is imported as it was", async () => {
       title: "Title",
       metadata: { a: null },
       labels: { user: "ada" },
+      owner: "ada",
       expireTime: "2100-01-01T00:00:00Z",
     };
-    await call("PATCH", path, { ...change, updateMask: "title,metadata,labels,expireTime" });
+    await call("PATCH", path, { ...change, updateMask: "title,metadata,labels,owner,expireTime" });
     const session = await call("GET", path);
     const { messages } = await call("GET", `${path}/message`);
     const file = join(folder, "saved.jsonl");
@@ -49,6 +50,7 @@ it("a session that the console saved is imported as it was", async () => {
         title: "Title",
         metadata: { a: null },
         labels: { user: "ada" },
+        owner: "ada",
         expireTimeMicros: Date.parse("2100-01-01T00:00:00Z") * 1000,
         parentId: "source",
         forkPointId: "m1",

@@ -15,6 +15,7 @@ let messages: Message[];
 
 beforeAll(async () => {
   vi.stubGlobal("sessionStorage", { getItem: () => null });
+  vi.stubGlobal("location", { hash: "" });
   vi.stubGlobal("document", { baseURI: "http://localhost/" });
   vi.stubGlobal("fetch", async (address: string | URL) => {
     const isBackward = `${address}`.includes("newest_first=true");

@@ -11,6 +11,7 @@ let dismissAbout: (sessionId: string) => void;
 
 beforeAll(async () => {
   vi.stubGlobal("sessionStorage", { getItem: () => null });
+  vi.stubGlobal("location", { hash: "" });
   vi.stubGlobal("document", { baseURI: "http://localhost/" });
   // A name that the compiler does not follow, because it checks the page with the types of browsers.
   const page = "../../../../../src/console/app/state/toasts.js";

@@ -76,6 +76,9 @@ describe("openApiDocument", () => {
       maxProperties: 32,
       propertyNames: { minLength: 1, maxLength: 64 },
     });
+    expect(bodyOf("/session").content["application/json"].schema.properties.owner.maxLength).toBe(128);
+    const ticket = bodyOf("/session/{sessionId}/ticket").content["application/json"].schema;
+    expect(ticket.properties.scope.enum).toEqual(["read", "write"]);
     const small = JSON.stringify(openApiDocument(METHODS, "1", { ...DEFAULT_LIMITS, idBytes: 17 }));
     expect(small).toContain('"maxLength":17');
   });
