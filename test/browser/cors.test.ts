@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_SERVER_LIMITS, type ServeConfig } from "../../src/config/config.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
+import { documentedProgram } from "../clients/documented.js";
 import { freePort } from "../support/free-port.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
@@ -202,6 +203,26 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
       expect(await listening(`${server.httpUrl}${watch}&ticket=${ticket}`)).toContain("Hello");
       expect(await listening(`${server.httpUrl}${watch}`)).toBe("error");
       expect(await errorOf("grpc-web", KEYS.ada)).toBe("none");
+    });
+
+    it("are what docs/api.md shows for tickets", async () => {
+      const program = documentedProgram("js", "new EventSource(").replace(
+        "https://sessions.example.com",
+        server.httpUrl,
+      );
+      const kind = await page.evaluate(
+        ([source, id, used]) =>
+          new Promise((resolve) => {
+            const events = new Function("id", "ticket", `return ${source}`)(id, used) as EventSource;
+            for (const name of ["heartbeat", "error"]) events.addEventListener(name, () => resolve(name));
+            events.addEventListener("open", () => {
+              events.close();
+              resolve("open");
+            });
+          }),
+        [program.trim(), "s", ticket] as const,
+      );
+      expect(kind).toBe("open");
     });
 
     it("may include credentials, if the origin is named", async () => {
