@@ -86,9 +86,16 @@ export type RestoreOutcome =
   | { readonly kind: "exists" }
   | { readonly kind: "unshared" };
 
+export interface SessionKey {
+  readonly sessionId: string;
+  readonly createTimeMicros: number;
+  /** Absent for none. */
+  readonly owner?: string | undefined;
+}
+
 /** Some of a store's sessions, in an order that never changes. */
 export interface SessionKeys {
-  readonly keys: readonly { readonly sessionId: string; readonly createTimeMicros: number }[];
+  readonly keys: readonly SessionKey[];
   /** Where the next page begins; absent at the end. */
   readonly next?: string | undefined;
 }

@@ -2,7 +2,7 @@ import { checkOwner, type TicketMark } from "../domain/access.js";
 import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
-import { NotImplementedError, notFound } from "../domain/errors.js";
+import { invalidArgument, NotImplementedError, notFound } from "../domain/errors.js";
 import { ulidFactory } from "../domain/ids.js";
 import { checkLabelFilter } from "../domain/labels.js";
 import type {
@@ -27,6 +27,7 @@ import type {
   GetMessagesOptions,
   ListMessagesOptions,
   LogResult,
+  OwnerErasure,
 } from "../storage/storage-provider.js";
 import { AppendQueue } from "./append-queue.js";
 import { computeLoad, computePage, computeSession } from "./computed-reads.js";
@@ -395,6 +396,18 @@ export class SessionPool {
     this.#checkChange(sessionId, options);
     checkId("message_id", messageId, this.#root.limits);
     return await this.#storageFor("erasing messages").eraseMessage(sessionId, messageId, options);
+  }
+
+  /**
+   * Deletes all sessions of an owner, and overwrites everything that they hold, in the files of the store, too.
+   * Sessions of others that show any of it, as forks, shares or copies, show it erased. Takes no turn, because it
+   * reaches beyond one session. Repeating it is safe, and continues a call that failed.
+   */
+  async eraseOwner(owner: string, options?: EraseOptions): Promise<OwnerErasure> {
+    checkCall(options);
+    checkOwner("owner", owner);
+    if (owner === "") throw invalidArgument("owner is required");
+    return await this.#storageFor("erasing owners").eraseOwner(owner, options);
   }
 
   /**

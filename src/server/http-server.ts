@@ -60,8 +60,8 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   function route(request: HttpRequest, response: HttpResponse): void {
     takeTickets(request);
     const path = pathOf(request.url ?? "");
-    checkAuthority(request, PROBES.has(path) || request.method === "OPTIONS");
     if (cors(request, response)) return;
+    checkAuthority(request, PROBES.has(path) || request.method === "OPTIONS");
     if (staticRoutes.serve(path, request, response, pipeline)) return;
     if (openAi(path, request, response)) return;
     if (rpc(path, request, response) || refuseUnknownRpc(path, request, response)) return;

@@ -123,7 +123,13 @@ describe("tokens of a server with an owner claim", () => {
       status: 403,
       body: { error: { type: "permission_error", message: text, param: null } },
     });
+    const refused = async () => {
+      const { body } = await rest(server, await sign("admin", user), "GET", "/metrics");
+      return Number(/session_pool_refused_keys_total (\d+)/.exec(body)?.[1]);
+    };
+    const before = await refused();
     expect(await rest(server, key, "GET", "/metrics")).toMatchObject({ status: 403 });
+    expect(await refused()).toBe(before + 1);
   });
 });
 

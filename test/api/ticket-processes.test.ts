@@ -4,22 +4,25 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { Child, type Served } from "../support/child.js";
+import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { poll } from "../support/poll.js";
 import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 
+const mongo = await startMongoServer();
 const postgres = await startPostgresServer({ fast: true });
 const folder = mkdtempSync(join(tmpdir(), "session-pool-ticket-processes-"));
 const ticketSecretFile = join(folder, "secret");
 writeFileSync(ticketSecretFile, newTicketSecret());
 
 afterAll(async () => {
-  await postgres?.stop();
+  await Promise.all([mongo?.stop(), postgres?.stop()]);
   rmSync(folder, { recursive: true });
 });
 
 const STORES: readonly (readonly [string, (() => string) | undefined])[] = [
   ["SQLite", () => `sqlite:${join(folder, "s.db")}`],
   ["PostgreSQL", postgres === null ? undefined : () => freshSchemaUrl(postgres)],
+  ["MongoDB", mongo === null ? undefined : () => freshDatabaseUrl(mongo)],
 ];
 
 for (const [store, makeUrl] of STORES) {

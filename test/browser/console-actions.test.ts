@@ -133,6 +133,14 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await textsOf(sharedId)).toEqual(TEXTS);
     });
 
+    it("Share says which flag the server lacks for links", async () => {
+      await open.useMenu("Share");
+      await open.dialog.getByRole("button", { name: "Create a link" }).click();
+      await open.dialog.getByText("started without --ticket-secret-file").waitFor();
+      expect(await open.dialog.getByRole("alert").count()).toBe(0);
+      await open.dismiss();
+    });
+
     it("Rename changes the title in the header, the tab, the list and the service", async () => {
       await open.useMenu("Rename");
       await open.dialog.getByLabel("Title").fill("Import of orders");

@@ -1,15 +1,25 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import axe from "axe-core";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
 import { SAMPLES } from "../unit/console/app/parts/samples.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
+import type { Answer } from "./console-page.js";
 
 const MARKDOWN = `# Heading\n\nA **text** with \`code\`, [a link](https://example.com) and a table:\n
 | a | b |\n|---|---|\n| 1 | 2 |\n\n- [x] done\n- [ ] open\n\n\`\`\`ts\nconst a: string = "b"; // why\n\`\`\`\n\n> quoted`;
+
+const text = (role: string, content: string): JsonValue => ({
+  info: { role },
+  parts: [{ type: "text", text: content }],
+});
 
 interface Violation {
   readonly id: string;
@@ -17,19 +27,20 @@ interface Violation {
 }
 
 await describeWith("the console, checked by axe", findBrowser, (browserPath) => {
+  let folder: string;
   let server: TestServer;
 
   beforeAll(async () => {
-    server = await startTestServer({}, undefined, await builtPages());
+    folder = await mkdtemp(join(tmpdir(), "session-pool-axe-"));
+    const ticketSecretFile = join(folder, "ticket-secret");
+    await writeFile(ticketSecretFile, newTicketSecret());
+    server = await startTestServer({ ticketSecretFile }, undefined, await builtPages());
     await post("/session", {
       sessionId: "all",
       title: "Every kind of part",
+      owner: "ada",
       labels: { team: "ops" },
       metadata: { a: 1 },
-    });
-    const text = (role: string, content: string): JsonValue => ({
-      info: { role },
-      parts: [{ type: "text", text: content }],
     });
     await post("/session/all/message", text("user", "Show me everything"));
     await post("/session/all/message", text("assistant", MARKDOWN));
@@ -45,12 +56,16 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
     await post("/session/fork/message", text("user", "Go on"));
   });
 
-  afterAll(() => server.stop());
+  afterAll(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
 
-  async function post(path: string, body: JsonValue): Promise<void> {
+  async function post(path: string, body: JsonValue): Promise<Answer> {
     const headers = { "content-type": "application/json" };
     const response = await fetch(server.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
     expect(response.status).toBe(200);
+    return response.json();
   }
 
   describe.each([
@@ -167,6 +182,36 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       }
     });
 
+    it("the dialog with a link that was made", async () => {
+      await open("#/session/fork");
+      await page.getByRole("button", { name: "Actions" }).click();
+      await page.getByRole("menuitem", { name: "Share", exact: true }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create a link" }).click();
+      await page.getByRole("dialog").getByRole("textbox", { name: "Link" }).waitFor();
+      await expectNoViolation({ within: "dialog" });
+    });
+
+    it.each(["read", "write"])("a session that a link opens, with the scope %s", async (scope) => {
+      const linked = `linked-${scope}-${screen.width}`;
+      await post("/session/fork/fork", { newSessionId: linked, title: "Opened by a link" });
+      const { ticket } = await post(`/session/${linked}/ticket`, { scope });
+      await post(`/session/${linked}/draft`, { message: text("assistant", "I am still writing") });
+      await open(`#/t/${ticket}`);
+      await page.getByText("Live updates", { exact: true }).waitFor();
+      await page.locator(".draft").waitFor();
+      await expectNoViolation();
+      if (scope === "read") return;
+      await page.getByLabel("Message", { exact: true }).fill("Not sent");
+      await page.route(/\/message$/, (route) => route.abort());
+      await page.getByRole("button", { name: "Send" }).click();
+      await page.getByRole("alert").waitFor();
+      await expectNoViolation({ within: ".composer" });
+      await page.unroute(/\/message$/);
+      await post(`/session/${linked}/ticket:revoke`, {});
+      await page.getByLabel("What you had written was not sent").waitFor();
+      await expectNoViolation();
+    });
+
     it("every kind of button while the mouse is over it", async () => {
       const hover = async (within: string, name: string) => {
         const button = page.locator(`${within} .button`, { hasText: name });
@@ -186,7 +231,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       }
     });
 
-    it.each(["#/todos", "#/session/nobody"])("the address %s", async (address) => {
+    it.each(["#/todos", "#/session/nobody", "#/t/cut"])("the address %s", async (address) => {
       await open(address);
       await page.getByRole("heading", { level: 1 }).waitFor();
       await expectNoViolation();

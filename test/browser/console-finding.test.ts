@@ -16,8 +16,14 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
 
   beforeAll(async () => {
     server = await startTestServer({}, undefined, await builtPages());
-    await call("POST", "/session", { sessionId: "oldest", title: "The needle", labels: { team: "ops" } });
+    await call("POST", "/session", {
+      sessionId: "oldest",
+      title: "The needle",
+      labels: { team: "ops" },
+      owner: "Ada Lovelace",
+    });
     for (let i = 0; i < COUNT; i++) await call("POST", "/session", { sessionId: `s${i}`, title: `Hay ${i}` });
+    await call("PATCH", `/session/s${COUNT - 1}`, { owner: "Grace" });
     open = await ConsolePage.open(browserPath, server.httpUrl, DESKTOP);
   });
 
@@ -76,6 +82,26 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
     await items().getByText("The needle").waitFor();
     await filter("team=nobody");
     await open.page.getByText("No sessions yet").or(open.page.getByText("No session matches")).first().waitFor();
+    await filter("");
+    await items().nth(20).waitFor();
+  });
+
+  it("filters by owner through the service, and shows owners where there are several", async () => {
+    await items().locator(".chip", { hasText: "Grace" }).waitFor();
+    await filter('owner:"Ada Lovelace"');
+    await expect.poll(() => items().count()).toBe(1);
+    await items().getByText("The needle").click();
+    await open.page.locator(".session-facts").getByText("Ada Lovelace").waitFor();
+    expect(await items().locator(".chip", { hasText: "Ada Lovelace" }).count()).toBe(0);
+    await filter("");
+    await items().nth(20).waitFor();
+    await open.page.locator(".session-tools").getByRole("button", { name: "Details", exact: true }).click();
+    await open.page.getByRole("complementary").getByRole("button", { name: "Ada Lovelace" }).click();
+    await expect.poll(() => items().count()).toBe(1);
+    await filter('owner:""');
+    await items().nth(20).waitFor();
+    await filter("owner:grace");
+    await open.page.getByText("No session matches").waitFor();
     await filter("");
     await items().nth(20).waitFor();
   });

@@ -119,6 +119,7 @@ await describeWith("hostile content in the console", findBrowser, (browserPath) 
         sessionId: idOf(i, text),
         title: text,
         metadata: { [short]: text },
+        owner: short,
         labels: { [`l${i}`]: text.slice(0, 200).replaceAll("\n", " ") },
       });
       const sessionId = encodeURIComponent(idOf(i, text));

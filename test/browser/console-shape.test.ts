@@ -37,7 +37,13 @@ await describeWith("the shape of the console", findBrowser, (browserPath) => {
       { type: "file", data: { filename: name, mime: short, url: `https://example.com/${name}` } },
       { type: short, text: name, data: { [name]: name } },
     ];
-    await callRest(server.httpUrl, "POST", "/session", { sessionId, title: name, labels, metadata: { [name]: name } });
+    await callRest(server.httpUrl, "POST", "/session", {
+      sessionId,
+      title: name,
+      labels,
+      metadata: { [name]: name },
+      owner: short,
+    });
     await callRest(server.httpUrl, "POST", `/session/${sessionId}/message`, { info: { role: short }, parts });
     await callRest(server.httpUrl, "POST", `/session/${sessionId}/fork`, { title: name });
   }

@@ -1,8 +1,5 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { poll } from "../support/poll.js";
@@ -10,8 +7,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, openBrowser } from "./browser.js";
 import type { PageClient } from "./other-origin-page.js";
-
-const SCRIPT = fileURLToPath(new URL("./other-origin-page.ts", import.meta.url));
+import { serveScript } from "./other-origin-site.js";
 
 await describeWith("a page of another origin", findBrowser, (browserPath) => {
   let site: Server;
@@ -81,16 +77,3 @@ await describeWith("a page of another origin", findBrowser, (browserPath) => {
     expect(response.status).toBe(200);
   }
 });
-
-async function serveScript(): Promise<Server> {
-  const { outputFiles } = await build({ entryPoints: [SCRIPT], bundle: true, write: false, format: "iife" });
-  const script = outputFiles[0]!.text;
-  const site = createServer((request, response) => {
-    const isScript = request.url === "/page.js";
-    response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
-    response.end(isScript ? script : '<!doctype html><link rel="icon" href="data:,"><script src="/page.js"></script>');
-  });
-  site.listen(0, "127.0.0.1");
-  await once(site, "listening");
-  return site;
-}

@@ -1,5 +1,9 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { documentedProgram } from "../clients/documented.js";
 import { builtPages } from "../support/console-pages.js";
 import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
@@ -19,6 +23,7 @@ async function findPrograms(): Promise<Programs> {
 }
 
 await describeWith("behind a proxy that puts servers below paths of its own", findPrograms, (programs) => {
+  let folder: string;
   let open: TestServer;
   let keyed: KeyedServer;
   let nginx: Nginx;
@@ -28,7 +33,10 @@ await describeWith("behind a proxy that puts servers below paths of its own", fi
   let outside: string[];
 
   beforeAll(async () => {
-    open = await startTestServer({}, undefined, await builtPages());
+    folder = await mkdtemp(join(tmpdir(), "session-pool-prefix-"));
+    const ticketSecretFile = join(folder, "ticket-secret");
+    await writeFile(ticketSecretFile, newTicketSecret());
+    open = await startTestServer({ ticketSecretFile }, undefined, await builtPages());
     keyed = await startKeyedServer("write", {}, await builtPages());
     const locations = Object.entries({ "/pool/": open, "/deep/er/": keyed }).map(([path, { httpUrl }]) => {
       const documented = documentedProgram("nginx", "location /pool/");
@@ -47,6 +55,7 @@ await describeWith("behind a proxy that puts servers below paths of its own", fi
     await nginx.stop();
     await open.stop();
     await keyed.stop();
+    await rm(folder, { recursive: true });
   });
 
   beforeEach(async () => {
@@ -80,6 +89,20 @@ await describeWith("behind a proxy that puts servers below paths of its own", fi
     await tab.page.goto("about:blank");
     await tab.page.goto(link as string);
     await tab.message(1).getByText("And more").waitFor();
+    expect(tab.problems).toEqual([]);
+    await tab.close();
+  });
+
+  it("a link to one session leads below the path of its server", async () => {
+    const tab = await ConsolePage.openTab(browser, `${nginx.url}/pool`);
+    await tab.openSession("a b");
+    await tab.useMenu("Share");
+    await tab.dialog.getByRole("button", { name: "Create a link" }).click();
+    const link = await tab.dialog.getByRole("textbox", { name: "Link" }).inputValue();
+    expect(link.startsWith(`${nginx.url}/pool/#/t/spt_`)).toBe(true);
+    await tab.page.goto(link);
+    await tab.message(0).getByText("The first words").waitFor();
+    await tab.page.getByText("Read only, until").waitFor();
     expect(tab.problems).toEqual([]);
     await tab.close();
   });

@@ -124,7 +124,12 @@ describe("a time", () => {
 describe("an iterator", () => {
   it("reads all sessions that fit its filters, page by page", async () => {
     for (let i = 0; i < 5; i++)
-      await client.sessions.createSession({ sessionId: `s${i}`, parentId: "trip", labels: { n: `${i % 2}` } });
+      await client.sessions.createSession({
+        sessionId: `s${i}`,
+        parentId: "trip",
+        labels: { n: `${i % 2}` },
+        ...(i === 3 && { owner: "ada" }),
+      });
     const idsOf = async (options: Parameters<SessionPoolClient["listSessions"]>[0]) => {
       const ids: string[] = [];
       for await (const { sessionId } of client.listSessions({ pageSize: 2, ...options })) ids.push(sessionId);
@@ -133,6 +138,8 @@ describe("an iterator", () => {
     expect(await idsOf({})).toEqual(["fork", "s0", "s1", "s2", "s3", "s4", "trip"]);
     expect(await idsOf({ parentId: "trip" })).toEqual(["fork", "s0", "s1", "s2", "s3", "s4"]);
     expect(await idsOf({ label: ["n=0"], parentId: "trip" })).toEqual(["s0", "s2", "s4"]);
+    expect(await idsOf({ owner: "ada" })).toEqual(["s3"]);
+    expect(await idsOf({ noOwner: true, label: ["n=1"] })).toEqual(["s1"]);
     const counts = new Map<string, number | undefined>();
     for await (const { sessionId, messageCount } of client.listSessions({ parentId: "trip", view: SessionView.FULL }))
       counts.set(sessionId, messageCount);
@@ -155,6 +162,8 @@ describe("an iterator", () => {
     );
     expect(await read("azaleas", { label: ["topic=travel"] })).toEqual(["trip 0"]);
     expect(await read("azaleas", { sessionId: "maples" })).toEqual([]);
+    expect(await read("azaleas", { owner: "ada" })).toEqual([]);
+    expect(await read("azaleas", { noOwner: true })).toEqual(["trip 0"]);
     await expect(read("maple", { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: Code.Canceled });
   });
 });

@@ -204,6 +204,7 @@ describe("session-pool mcp", () => {
     const other = await connectTo(store, "--owner", "bob");
     const all = await connectTo(store);
 
+    expect((await call(client, "list_sessions")).sessions).toMatchObject([{ sessionId: "of-ada", owner: "ada" }]);
     expect((await call(client, "search_messages", { q: "word" })).hits).toMatchObject([
       { sessionId: "of-ada" },
       { sessionId: "of-ada" },

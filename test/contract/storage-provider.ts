@@ -22,6 +22,7 @@ import { describeLabels } from "./storage-provider/labels.js";
 import { describeLists } from "./storage-provider/lists.js";
 import { describeMessageEdits } from "./storage-provider/message-edits.js";
 import { describeOlderMessages } from "./storage-provider/older-messages.js";
+import { describeOwnerErasures } from "./storage-provider/owner-erasures.js";
 import { describeReads } from "./storage-provider/reads.js";
 import { describeRestores } from "./storage-provider/restores.js";
 import { describeSearches } from "./storage-provider/searches.js";
@@ -123,6 +124,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeErasures(subject);
   describeSlowFollowers(subject);
   describeStoredErasures(subject);
+  describeOwnerErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
   describeBackups(subject);

@@ -52,6 +52,7 @@ export const PROVIDER_CALLS: Calls<StorageProvider, SessionSnapshot> = {
   updateMessage: (p, call) => p.updateMessage("s", "m1", { parts: MESSAGE.parts }, call),
   deleteMessage: (p, call) => p.deleteMessage("s", "m1", call),
   eraseMessage: (p, call) => p.eraseMessage("s", "m1", call),
+  eraseOwner: (p, call) => p.eraseOwner("ada", call),
   followMessages: (p, call) => p.followMessages("s", 0, call),
   readTodos: (p, call) => p.readTodos(call),
   replaceTodos: (p, call) => p.replaceTodos([TODO], 0, call),
@@ -93,6 +94,7 @@ export const SESSION_CALLS: Calls<SessionPool> = {
   shareSession: (s, call) => s.shareSession("s", call),
   revertSession: (s, call) => s.revertSession("s", "m1", call),
   eraseMessage: (s, call) => s.eraseMessage("s", "m1", call),
+  eraseOwner: (s, call) => s.eraseOwner("ada", call),
   unrevertSession: (s, call) => s.unrevertSession("s", call),
 };
 

@@ -230,6 +230,12 @@ export const OPERATIONS: readonly Operation[] = [
     answer: [2],
   },
   {
+    name: "listOwned",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: async (store, call) => (await store.listOwned("u", undefined, 9, call)).map(({ seq }) => seq),
+    answer: [1, 2],
+  },
+  {
     name: "overwriteEntries",
     prepare: (store) => fill(store, "u.1", 1, 2),
     run: (store, call) => store.overwriteEntries([{ ...entry("u.1", 2), body: ERASED_BODY }], call),

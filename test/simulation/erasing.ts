@@ -17,26 +17,31 @@ export interface ErasingReport {
   readonly copies: number;
 }
 
+/** What is erased: a message of the session `a`, or everything of the owner of `a`. */
+export type Erased = "a message" | "an owner";
+
 /**
- * Runs one seed: a message is erased while others copy, fork, merge, truncate and edit the sessions that hold it, on
+ * Runs one seed: something is erased while others copy, fork, merge, truncate and edit the sessions that hold it, on
  * processes that die, pause and lose answers. Throws when its content is left after the erasure has answered. On a
  * store that checks names, no row may hold it; on others, nothing that anybody can read.
  */
-export async function simulateErasing(seed: number, store: StoreKind): Promise<ErasingReport> {
+export async function simulateErasing(seed: number, store: StoreKind, erased: Erased): Promise<ErasingReport> {
   const random = seededRandom(seed);
   const scheduler = new Scheduler(random, weatherOf(random, "half"), false);
   const fleet = new Fleet({ store }, "half", random, scheduler, false);
   await prepare(fleet.quiet().provider, random);
-  const run = new ErasingRun(random, scheduler, fleet);
+  const run = new ErasingRun(random, scheduler, fleet, erased);
   await run.run();
   const quiet = fleet.quiet().provider;
-  const copies = run.copies ?? (await quiet.eraseMessage("a", "secret")).copies;
+  const copies = run.copies ?? (await erase(quiet, erased)).copies;
   await check(fleet, quiet, store);
   return { deaths: scheduler.deaths, copies };
 }
 
 async function prepare(provider: LogHistoryProvider, random: Random): Promise<void> {
-  for (const sessionId of SESSIONS) await provider.createSession({ sessionId });
+  for (const sessionId of SESSIONS) {
+    await provider.createSession({ sessionId, ...(sessionId === "a" && { owner: "ada" }) });
+  }
   const parts = [{ id: "", type: "text", text: SECRET }];
   await provider.logMessages("a", [{ id: "secret", role: "user", parts, timestampMicros: 3 }]);
   for (const sessionId of SESSIONS) {
@@ -49,14 +54,16 @@ class ErasingRun {
   readonly #random: Random;
   readonly #scheduler: Scheduler;
   readonly #fleet: Fleet;
+  readonly #erased: Erased;
   #fresh = 0;
   /** The answer to the erasure. */
   copies: number | undefined;
 
-  constructor(random: Random, scheduler: Scheduler, fleet: Fleet) {
+  constructor(random: Random, scheduler: Scheduler, fleet: Fleet, erased: Erased) {
     this.#random = random;
     this.#scheduler = scheduler;
     this.#fleet = fleet;
+    this.#erased = erased;
   }
 
   async run(): Promise<void> {
@@ -69,12 +76,12 @@ class ErasingRun {
     for (let i = 0; i < OPERATIONS; i++) await this.#fleet.call(slot, this.#next());
   }
 
-  /** Erases the message at some moment, and repeats the call until there is an answer. */
+  /** Erases at some moment, and repeats the call until there is an answer. */
   async #erase(): Promise<void> {
     for (let i = this.#random.int(6); i > 0; i--)
       await this.#fleet.call(WRITERS, (provider) => provider.getMessageCount("a"));
     for (let i = 0; i < 5 && this.copies === undefined; i++) {
-      const answer = await this.#fleet.call(WRITERS, (provider) => provider.eraseMessage("a", "secret"));
+      const answer = await this.#fleet.call(WRITERS, (provider) => erase(provider, this.#erased));
       if (typeof answer === "object") this.copies = (answer as { copies: number }).copies;
     }
   }
@@ -104,6 +111,10 @@ class ErasingRun {
         return (provider) => provider.logMessages(session, [say(`new ${fresh}`, undefined)]);
     }
   }
+}
+
+function erase(provider: LogHistoryProvider, erased: Erased): Promise<{ readonly copies: number }> {
+  return erased === "an owner" ? provider.eraseOwner("ada") : provider.eraseMessage("a", "secret");
 }
 
 async function check({ db }: Fleet, provider: LogHistoryProvider, store: StoreKind): Promise<void> {

@@ -56,14 +56,19 @@ it("a copy that finds nothing new replaces no record", async () => {
 
 const SEEDS = Number(process.env.SIM_SEEDS ?? 40);
 
-it.each(["atomic", "weak"] as const)(
-  "an erasure leaves nothing while others copy, fork and edit, on the %s store",
-  async (store) => {
+it.each([
+  ["a message", "atomic"],
+  ["a message", "weak"],
+  ["an owner", "atomic"],
+  ["an owner", "weak"],
+] as const)(
+  "an erasure of %s leaves nothing while others copy, fork and edit, on the %s store",
+  async (erased, store) => {
     let deaths = 0;
     let copies = 0;
     for (let seed = 1; seed <= SEEDS; seed++) {
       try {
-        const report = await simulateErasing(seed, store);
+        const report = await simulateErasing(seed, store, erased);
         deaths += report.deaths;
         copies += report.copies;
       } catch (error) {

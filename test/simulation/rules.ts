@@ -12,6 +12,7 @@ const DRAFT_WRITER = `${HISTORY}/drafts/draft-writer.ts`;
 const WINDOWS = `${HISTORY}/read/window-reader.ts`;
 const NEW_RECORD = `${HISTORY}/edit/new-record.ts`;
 const ERASER = `${HISTORY}/erase/eraser.ts`;
+const OWNER_ERASER = `${HISTORY}/erase/owner-eraser.ts`;
 const EDITOR = `${HISTORY}/edit/editor.ts`;
 const HEADS = `${HISTORY}/heads.ts`;
 const FORK_COUNTS = `${HISTORY}/edit/fork-counts.ts`;
@@ -254,6 +255,18 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     ERASER,
     "while (await this.#round(erasure, round)) round++;",
     "await this.#round(erasure, round);",
+  ),
+  rule(
+    "erase-ends-copies:owner",
+    OWNER_ERASER,
+    "if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;",
+    "",
+  ),
+  rule(
+    "erase-until-clean:owner",
+    OWNER_ERASER,
+    "if (!(await this.#eraseCopies(erasure, round))) break;",
+    "await this.#eraseCopies(erasure, round); break;",
   ),
 
   rule("access-by-the-record:head", HEADS, "if (!permits(call, record)) return null;", ""),

@@ -10,6 +10,7 @@ import type {
   Newest,
   NewestOptions,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -198,6 +199,17 @@ export abstract class SimStore implements LogStore {
       placesOf(this.db, { uid })
         .flatMap(({ log, seq }) => this.db.row(log, seq)?.entry ?? [])
         .filter((entry) => entry.id === id),
+    );
+  }
+
+  listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]> {
+    const { log: last = "", seq: lastSeq = 0 } = after ?? {};
+    return this.request(call, "listOwned", [uid, after, limit], () =>
+      placesOf(this.db, { uid })
+        .filter(({ log, seq }) => log > last || (log === last && seq > lastSeq))
+        .flatMap(({ log, seq }) => this.db.row(log, seq)?.entry ?? [])
+        .slice(0, limit)
+        .map(({ log, seq, originSessionId }) => ({ log, seq, originSessionId })),
     );
   }
 

@@ -1,6 +1,6 @@
 import { DomainError } from "../../domain/errors.js";
 import { onOneLine } from "../../domain/json.js";
-import type { BackupMessage, SessionSnapshot } from "../../domain/session-image.js";
+import type { BackupMessage, SessionKey, SessionSnapshot } from "../../domain/session-image.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
@@ -19,7 +19,7 @@ export interface TransferTarget {
 
 export interface ExportReport {
   readonly exported: number;
-  /** Sessions that were deleted after the export began. */
+  /** Sessions that were deleted after the export began, or got another owner than the one that was asked for. */
   readonly deleted: number;
 }
 
@@ -39,8 +39,9 @@ export async function exportSessions(request: ExportRequest, path: string): Prom
     return { ...report, scope };
   });
   const from = request.allNamespaces ? ` from ${countNamespaces(scope.sections.length)}` : "";
+  const change = request.owner === undefined ? "deleted" : "deleted or given to another owner";
   const note =
-    deleted === 0 ? "" : `; ${deleted.toLocaleString("en-US")} ${deleted === 1 ? "was" : "were"} deleted meanwhile`;
+    deleted === 0 ? "" : `; ${deleted.toLocaleString("en-US")} ${deleted === 1 ? "was" : "were"} ${change} meanwhile`;
   process.stderr.write(`Exported ${countSessions(exported)}${from}${note}\n`);
   if (scope.note !== undefined) process.stderr.write(`${scope.note}\n`);
 }
@@ -59,10 +60,11 @@ async function writeSections(pools: Pools, { sections }: ExportScope, write: Wri
 export async function writeBackup(
   pool: RootPool,
   write: Write,
-  { namespace, sessions }: BackupOptions = {},
+  { namespace, sessions, owner }: BackupOptions = {},
 ): Promise<ExportReport> {
   const storage = pool.storage as StorageManager;
-  const keys = sessions === undefined ? await allKeys(storage) : await keysOf(storage, sessions);
+  const keys = sessions === undefined ? await keysOfOwner(storage, owner) : await keysOf(storage, sessions);
+  const isWhole = sessions === undefined && owner === undefined;
   const numbering = new Numbering();
   const bar = progressBar("Exporting", "sessions");
   bar.start(keys.length, 0);
@@ -70,10 +72,10 @@ export async function writeBackup(
   try {
     await write(lineOf({ ...FILE_HEADER, namespace }));
     for (const key of keys.sort(byCreateTime)) {
-      if (await writeSession(storage, numbering, key, write)) exported += 1;
+      if (await writeSession(storage, numbering, { ...key, owner }, write)) exported += 1;
       bar.increment();
     }
-    const todos = sessions === undefined ? await pool.todos.list() : [];
+    const todos = isWhole ? await pool.todos.list() : [];
     // A program that embeds the library may have stored other fields, too, which an import would refuse.
     await write(
       lineOf({ todos: todos.map(({ id, content, status, priority }) => ({ id, content, status, priority })) }),
@@ -84,10 +86,7 @@ export async function writeBackup(
   return { exported, deleted: keys.length - exported };
 }
 
-interface Key {
-  readonly sessionId: string;
-  readonly createTimeMicros: number;
-}
+type Key = Omit<SessionKey, "owner">;
 
 /** By create time, then session id, so that a source comes before its forks unless clocks disagree. */
 function byCreateTime(a: Key, b: Key): number {
@@ -96,12 +95,13 @@ function byCreateTime(a: Key, b: Key): number {
   );
 }
 
-async function allKeys(storage: StorageManager): Promise<Key[]> {
+/** All sessions of this owner, which is empty for none; all sessions when it is absent. */
+async function keysOfOwner(storage: StorageManager, owner: string | undefined): Promise<Key[]> {
   const keys: Key[] = [];
   let after: string | undefined = "";
   while (after !== undefined) {
     const page: Awaited<ReturnType<StorageManager["scanSessions"]>> = await storage.scanSessions(after, PAGE);
-    for (const key of page.keys) keys.push(key);
+    for (const key of page.keys) if (owner === undefined || owner === (key.owner ?? "")) keys.push(key);
     after = page.next;
   }
   return keys;
@@ -116,12 +116,21 @@ async function keysOf(storage: StorageManager, sessionIds: readonly string[]): P
   return keys;
 }
 
-/** Writes one session as of one moment. Resolves to false when it no longer exists. */
-async function writeSession(storage: StorageManager, numbering: Numbering, key: Key, write: Write): Promise<boolean> {
+/**
+ * Writes one session as of one moment. Resolves to false when it no longer exists, or no longer belongs to the owner,
+ * if one was asked for.
+ */
+async function writeSession(
+  storage: StorageManager,
+  numbering: Numbering,
+  key: SessionKey,
+  write: Write,
+): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     const snapshot = await storage.snapshotSession(key.sessionId);
     // Another session may have got the id since, and is not part of this export.
     if (snapshot?.createTimeMicros !== key.createTimeMicros) return false;
+    if (key.owner !== undefined && key.owner !== (snapshot.owner ?? "")) return false;
     const spool = new Spool();
     try {
       const { session, fresh, keep } = numbering.draft(snapshot);

@@ -1,5 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import type { SingleBar } from "cli-progress";
+import { checkOwner } from "../../domain/access.js";
+import { DomainError } from "../../domain/errors.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { Pools } from "../../pools.js";
@@ -40,6 +42,8 @@ export interface ImportTarget {
   readonly limits?: Limits | undefined;
   /** Refuses a file of which something would have to be mended or left out. */
   readonly strict?: boolean | undefined;
+  /** The owner that every imported session gets in place of its own. */
+  readonly owner?: string | undefined;
 }
 
 export interface ImportSummary extends ImportReport {
@@ -53,16 +57,23 @@ export interface ImportSummary extends ImportReport {
  * was interrupted is completed. Prints what was stored, mended and left out.
  */
 export async function importSessions(target: ImportTarget, path: string): Promise<ImportSummary> {
-  const { storage, limits = DEFAULT_LIMITS, strict } = target;
+  const { storage, limits = DEFAULT_LIMITS, strict, owner } = target;
+  checkOwner("--owner", owner);
   const opened = await openImport(path, limits);
   try {
     const { source, sections, notes } = opened;
     if (strict && notes?.first !== undefined) throw new Error(`${path}: ${notes.first}; nothing was stored`);
     const targets = importTargets(target, sections, path);
     const store = async (pools: Pools) => {
+      if (owner !== undefined)
+        for (const { namespace, file } of targets) await checkOwned(pools.for(namespace), file, owner);
       const total = { imported: 0, existing: 0, grown: 0 };
       for (const { namespace, file } of targets) {
-        const report = await storeBackup(pools.for(namespace), { source, file, ...(notes && { notes }) });
+        const report = await storeBackup(pools.for(namespace), {
+          source,
+          file: ownedBy(file, owner),
+          ...(notes && { notes }),
+        });
         total.imported += report.imported;
         total.existing += report.existing;
         total.grown += report.grown;
@@ -90,6 +101,30 @@ function printReport(
   const none = isEmpty ? ", because the file holds none" : "";
   const lines = [`Imported ${countSessions(imported)}${to}${there}${more}${none}`, ...(notes?.lines() ?? [])];
   process.stderr.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+/**
+ * Throws an Error when a session of the file exists and belongs to somebody else. Its new messages, and forks of it,
+ * would otherwise mix what two owners have.
+ */
+async function checkOwned({ sessions }: RootPool, { index, session }: BackupFile, owner: string): Promise<void> {
+  for (const i of index.order) {
+    const { sessionId } = await session(i);
+    const existing = await sessions.getSession(sessionId).catch(unlessMissing);
+    if (existing === undefined || existing.owner === owner) continue;
+    const whose = existing.owner === undefined ? "has no owner" : `belongs to ${JSON.stringify(existing.owner)}`;
+    throw new Error(`Session ${JSON.stringify(sessionId)} exists already and ${whose}; nothing was stored`);
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+}
+
+/** The same file, with all its sessions belonging to this owner. */
+function ownedBy<F extends BackupFile>(file: F, owner: string | undefined): F {
+  if (owner === undefined) return file;
+  return { ...file, session: async (i: number) => ({ ...(await file.session(i)), owner }) };
 }
 
 /** Stores the sessions and todos of a file. */

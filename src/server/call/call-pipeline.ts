@@ -90,7 +90,8 @@ export class CheckedCallPipeline implements CallPipeline {
       return await this.#options.authenticator.authenticate(request);
     } catch (error) {
       const answer = toApiError(error);
-      if (answer.code === Code.Unauthenticated) this.#options.metrics.refusedKeys.inc();
+      if (answer.code === Code.Unauthenticated || answer.code === Code.PermissionDenied)
+        this.#options.metrics.refusedKeys.inc();
       this.#callLog.refused(request, answer);
       throw answer;
     }

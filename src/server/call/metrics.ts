@@ -52,7 +52,7 @@ export class Metrics {
   readonly registry = new Registry();
   readonly refusedKeys = new Counter({
     name: "session_pool_refused_keys_total",
-    help: "Requests without a key, or with a wrong one",
+    help: "Requests without a key, with a wrong one, or with a token that names no owner",
     registers: [this.registry],
   });
   readonly quotaRefusals = new Counter({

@@ -16,11 +16,14 @@ const REQUEST_HEADERS = [
   "Content-Encoding",
   "Accept",
   "Last-Event-ID",
+  "If-None-Match",
   "Connect-Protocol-Version",
   "Connect-Timeout-Ms",
   "Connect-Content-Encoding",
   "Connect-Accept-Encoding",
   "Grpc-Timeout",
+  "Grpc-Encoding",
+  "Grpc-Accept-Encoding",
   "X-Grpc-Web",
   "X-User-Agent",
   "Traceparent",
@@ -34,22 +37,29 @@ const OPENAI_HEADER = /^(x-stainless|openai)-[a-z-]+$/i;
 /** Headers that pages may read. */
 const RESPONSE_HEADERS = [
   "Content-Encoding",
+  "Accept-Encoding",
   "Connect-Content-Encoding",
+  "Grpc-Encoding",
   "Grpc-Status",
   "Grpc-Message",
   "Grpc-Status-Details-Bin",
   "Retry-After",
   "WWW-Authenticate",
   "Allow",
+  "ETag",
   "X-Request-Id",
 ].join(", ");
 
-/** Lets pages of other origins call. Returns whether the request was a preflight, which has then been answered. */
+/**
+ * Lets pages of other origins call. Returns whether the request was a preflight, which has then been answered. What is
+ * thrown or answered afterwards can be read by the page, too.
+ */
 export type Cors = (request: HttpRequest, response: HttpResponse) => boolean;
 
 /**
  * CORS for these origins; `*` means all. Without any, pages of other origins cannot call, and a change that a browser
- * sends for one is refused.
+ * sends for one is refused. Only origins that are named may send credentials. This server has no use for them itself,
+ * but a proxy in front of it may sign users in by cookie.
  */
 export function makeCors(origins: readonly string[]): Cors {
   if (origins.length === 0) {
@@ -68,6 +78,7 @@ export function makeCors(origins: readonly string[]): Cors {
       return false;
     }
     response.setHeader("Access-Control-Allow-Origin", all ? "*" : origin);
+    if (!all) response.setHeader("Access-Control-Allow-Credentials", "true");
     if (!isPreflight(request)) {
       response.setHeader("Access-Control-Expose-Headers", RESPONSE_HEADERS);
       return false;

@@ -8,6 +8,8 @@ import { REQUEST_ID, requestIdOf } from "./request-facts.js";
 import { addPrivacy, sendProblem, writeHead } from "./respond.js";
 
 const RPC_PATH = /^\/[^/]+\.[^/]+\/[^/]+$/;
+/** What Connect's clients send with GET, which has no header that names the protocol. */
+const CONNECT_GET = /^\/[^/?]+\.[^/?]+\/[^/?]+\?(.*&)?connect=v1(&|$)/;
 
 /**
  * Answers a call of an unknown RPC in the protocol of the call. Returns whether the request is such a call; REST
@@ -39,7 +41,7 @@ function sendAsRpc(request: HttpRequest, response: HttpResponse, { code, message
     out.end();
     return true;
   }
-  const isConnect = request.headers["connect-protocol-version"] !== undefined;
+  const isConnect = request.headers["connect-protocol-version"] !== undefined || CONNECT_GET.test(request.url ?? "");
   if (!isConnect && !/^application\/(proto$|connect\+)/.test(type)) return false;
   const body = JSON.stringify({ code: codeToString(code), message });
   writeHead(response, status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });

@@ -3,6 +3,7 @@ import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
 import type { Draft, DraftVersion } from "../../domain/draft.js";
+import { DomainError } from "../../domain/errors.js";
 import type {
   FollowEvent,
   FollowPosition,
@@ -32,6 +33,7 @@ import {
   type ListMessagesOptions,
   type LogOptions,
   type LogResult,
+  type OwnerErasure,
   type RevisionOptions,
   type SearchOptions,
   StorageProvider,
@@ -52,10 +54,11 @@ import { Copier } from "./edit/copier.js";
 import { Editor } from "./edit/editor.js";
 import { MessageEditor } from "./edit/message-editor.js";
 import { Eraser } from "./erase/eraser.js";
+import { OwnerEraser } from "./erase/owner-eraser.js";
 import { Followers } from "./follow/followers.js";
 import { type Head, HistoryContext } from "./heads.js";
 import type { EngineOptions } from "./history-options.js";
-import type { LogStore } from "./log-store.js";
+import type { LogStore, SessionRecord } from "./log-store.js";
 import { Reader } from "./read/reader.js";
 import { Searcher } from "./read/searcher.js";
 import { SessionLister } from "./read/session-lister.js";
@@ -88,6 +91,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #brancher: Brancher;
   readonly #copier: Copier;
   readonly #eraser: Eraser;
+  readonly #ownerEraser: OwnerEraser;
   readonly #reader: Reader;
   readonly #lister: SessionLister;
   readonly #searcher: Searcher;
@@ -138,6 +142,11 @@ export class LogHistoryProvider extends StorageProvider {
     this.#eraser = new Eraser({
       ...{ context, replacer },
       settleDrafts: (record, messageId, call) => this.#drafts.settle(record, messageId, call),
+      onMarked: (sessionId) => this.#followers.wake(sessionId),
+    });
+    this.#ownerEraser = new OwnerEraser({
+      ...{ context, replacer },
+      deleteSession: (record, call) => this.#deleteIfThere(record, call),
       onMarked: (sessionId) => this.#followers.wake(sessionId),
     });
     this.#sweeper = new Sweeper(context, this.#editor);
@@ -332,6 +341,10 @@ export class LogHistoryProvider extends StorageProvider {
     return this.#eraser.run(sessionId, messageId, options);
   }
 
+  override eraseOwner(owner: string, options?: EraseOptions): Promise<OwnerErasure> {
+    return this.#ownerEraser.run(owner, options);
+  }
+
   override followMessages(
     sessionId: string,
     from: number | FollowPosition | undefined,
@@ -376,6 +389,17 @@ export class LogHistoryProvider extends StorageProvider {
     const limit = closeLimit(call);
     await Promise.all([this.#followers.close(limit), this.#updateTimes.close(limit)]);
     await endsBy(limit.deadlineMs, this.#context.store.close());
+  }
+
+  /** Deletes a session, also one that has expired, if it is there and the caller may see it. */
+  async #deleteIfThere(record: SessionRecord, call: Call): Promise<void> {
+    const { sessionId } = record;
+    if (this.#context.isExpired(record)) return void (await this.#editor.deleteExpired(sessionId, call));
+    try {
+      await this.deleteSession(sessionId, call);
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+    }
   }
 
   #sessionOf(head: Head): Session {

@@ -92,6 +92,13 @@ export interface FoundEntry {
   readonly place: string;
 }
 
+/** A place that holds an entry. */
+export interface OwnedPlace {
+  readonly log: string;
+  readonly seq: number;
+  readonly originSessionId: string;
+}
+
 /** Which entries of a search to return: at most `limit`, from right after a place that an earlier answer gave. */
 export interface SearchedPage {
   readonly limit: number;
@@ -248,6 +255,13 @@ export interface LogStore {
 
   /** All entries with this id in the logs of one owner, whether or not a record names the log, in any order. */
   findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]>;
+
+  /**
+   * At most `limit` places of entries in the logs of one owner, whether or not a record names the logs, after the place
+   * `after`; by log and place, in an order of logs that never changes. Fewer than `limit` only when none follows. No
+   * body is read for it.
+   */
+  listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]>;
 
   /**
    * Replaces the bodies of these entries, in one step for each entry; everything else stays. An entry that is no longer

@@ -22,6 +22,10 @@ export class LogTable {
     return this.#owners.get(uid)?.values() ?? [];
   }
 
+  namesOwnedBy(uid: string): string[] {
+    return [...(this.#owners.get(uid)?.keys() ?? [])];
+  }
+
   uids(): Iterable<string> {
     return this.#owners.keys();
   }

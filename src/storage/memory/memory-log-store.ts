@@ -11,6 +11,7 @@ import type {
   Newest,
   NewestOptions,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -198,6 +199,25 @@ export class MemoryLogStore implements LogStore {
   async findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     this.#enter(call);
     return this.#owned(uid, id);
+  }
+
+  async listOwned(
+    uid: string,
+    after: OwnedPlace | undefined,
+    limit: number,
+    call?: Call,
+  ): Promise<readonly OwnedPlace[]> {
+    this.#enter(call);
+    const { log: last = "", seq = 0 } = after ?? {};
+    const places: OwnedPlace[] = [];
+    const names = this.#state.logs.namesOwnedBy(uid).filter((name) => name >= last);
+    for (const name of names.sort()) {
+      for (const entry of this.#state.logs.get(name)?.after(name === last ? seq : 0) ?? []) {
+        if (places.length === limit) return places;
+        places.push({ log: name, seq: entry.seq, originSessionId: entry.originSessionId });
+      }
+    }
+    return places;
   }
 
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -56,6 +56,14 @@ export class MemoryLog {
     return place === SEAL ? undefined : place;
   }
 
+  /** The entries after a place, in their order. */
+  *after(seq: number): Generator<Entry> {
+    for (let next = seq + 1; next <= this.lastSeq; next++) {
+      const entry = this.entry(next);
+      if (entry !== undefined) yield entry;
+    }
+  }
+
   find(id: string): Entry | undefined {
     const seq = this.#seqs.get(id);
     return seq === undefined ? undefined : this.entry(seq);

@@ -1,11 +1,11 @@
 import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
-import type { Entry, SessionRecord } from "../history/log-store.js";
+import type { Entry, OwnedPlace, SessionRecord } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_LOG_SEQ, KEY_SESSION_TIME } from "./mongo-schema.js";
 import { wordsField } from "./search-words.js";
 
 /** Finds the copies of a message and overwrites their content. */
@@ -48,6 +48,29 @@ export class MongoErasures {
       this.#messages.find({ log: { $gte: `${uid}.`, $lt: `${uid}/` }, id }, { ...limits, hint: KEY_LOG_ID }).toArray(),
     );
     return found.filter(isMessage).map(toEntry);
+  }
+
+  async listOwned(
+    uid: string,
+    after: OwnedPlace | undefined,
+    limit: number,
+    call?: Call,
+  ): Promise<readonly OwnedPlace[]> {
+    const logs = { log: { $gte: `${uid}.`, $lt: `${uid}/` } };
+    const following = after && { $or: [{ log: after.log, seq: { $gt: after.seq } }, { log: { $gt: after.log } }] };
+    const found = await this.#commands.read(call, (limits) =>
+      this.#messages
+        .find(
+          { ...logs, ...following, seal: { $exists: false } },
+          { ...limits, hint: KEY_LOG_SEQ, sort: { log: 1, seq: 1 }, limit, projection: { body: 0, words: 0 } },
+        )
+        .toArray(),
+    );
+    return found.filter(isMessage).map(({ log, seq, origin, session_id }) => ({
+      log,
+      seq,
+      originSessionId: origin ?? session_id,
+    }));
   }
 
   /** Always sets the words, too: whether the document has any depends on the process that stored it. */

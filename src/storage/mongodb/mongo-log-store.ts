@@ -7,6 +7,7 @@ import type {
   ExpiryBounds,
   LogStore,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -164,6 +165,10 @@ export class MongoLogStore implements LogStore {
 
   findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     return this.#erasures.findOwned(uid, id, call);
+  }
+
+  listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]> {
+    return this.#erasures.listOwned(uid, after, limit, call);
   }
 
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -45,6 +45,8 @@ export function entryStatements(s: string) {
       ) AS m`,
     findOwned: `SELECT ${ENTRY} FROM unnest($1::text[]) AS u(uid)
       CROSS JOIN LATERAL (SELECT m.* FROM ${messages} WHERE m.id = $2 AND m.uid = u.uid OFFSET 0) AS m`,
+    listOwned: `SELECT m.log, m.seq, coalesce(m.origin, m.session_id) FROM ${messages}
+      WHERE m.uid = $1 AND (m.log, m.seq) > ($2, $3) AND m.id IS NOT NULL ORDER BY m.log, m.seq LIMIT $4`,
     overwrite: `SELECT ${s}.overwrite_1($1, $2, $3, $4, $5, $6, $7)`,
     deleteRange: deletion(s, "uid = $1 AND log = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5"),
     deleteOwned: deletion(s, "uid = $1 ORDER BY log, seq LIMIT $2"),

@@ -8,6 +8,7 @@ import type {
   Newest,
   NewestOptions,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -164,6 +165,10 @@ export class PostgresLogStore implements LogStore {
 
   findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     return this.#logs.findOwned([uid], id, call);
+  }
+
+  listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]> {
+    return this.#logs.listOwned(uid, after, limit, call);
   }
 
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
-import type { Entry, Range, RangeOptions, Segment, SessionRecord, Tail } from "../history/log-store.js";
+import type { Entry, OwnedPlace, Range, RangeOptions, Segment, SessionRecord, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { BUSY, ID_TAKEN, UNNAMED } from "./functions.js";
@@ -146,6 +146,22 @@ export class PostgresLogs {
   async findOwned(uids: readonly string[], id: string, call?: Call): Promise<readonly Entry[]> {
     const { pool, sql } = this.#shared;
     return (await pool.read(sql.findOwned, [uids.map(toColumn), toColumn(id)], call)).map(toEntry);
+  }
+
+  async listOwned(
+    uid: string,
+    after: OwnedPlace | undefined,
+    limit: number,
+    call?: Call,
+  ): Promise<readonly OwnedPlace[]> {
+    const { pool, sql } = this.#shared;
+    const [owner, log] = after === undefined ? [toColumn(uid), ""] : splitLog(after.log);
+    const rows = await pool.read(sql.listOwned, [owner, log, after?.seq ?? 0, limit], call);
+    return (rows as unknown as readonly [string, number, string][]).map(([log, seq, origin]) => ({
+      log: uid + fromColumn(log),
+      seq,
+      originSessionId: fromColumn(origin),
+    }));
   }
 
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
+import type { Entry, OwnedPlace, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
@@ -127,6 +127,18 @@ export class MessageTable {
     }
   }
 
+  /** Places of entries in the logs of an owner, after a place. */
+  listOwned(uid: string, after: OwnedPlace | undefined, limit: number): OwnedPlace[] {
+    const owner = toColumn(uid);
+    const [log, seq] = after === undefined ? [`${owner}.`, 0] : [toColumn(after.log), after.seq];
+    const rows = this.#sql.entriesOfOwner.all(log, seq, `${owner}/`, limit) as OwnedColumns[];
+    return rows.map(([log, seq, session, origin]) => ({
+      log: fromColumn(log),
+      seq,
+      originSessionId: fromColumn(origin ?? session),
+    }));
+  }
+
   /** Replaces parts and metadata of the entry with this id at this place, if it is there. */
   overwrite(entry: Entry): void {
     this.#sql.updateBody.run(...bodyToRow(entry));
@@ -184,6 +196,8 @@ export class MessageTable {
 
 /** The columns that `tail` returns. */
 type TailColumns = readonly [seq: number, id: string | null, timestampMicros: number, isOpenLog: number];
+
+type OwnedColumns = readonly [log: string, seq: number, sessionId: string, origin: string | null];
 
 function lastOf([seq, id, timestampMicros]: TailColumns): NonNullable<Tail["last"]> {
   return { seq, id: fromColumn(id as string), timestampMicros };

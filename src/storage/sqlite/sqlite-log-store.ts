@@ -9,6 +9,7 @@ import type {
   Newest,
   NewestOptions,
   NextRecord,
+  OwnedPlace,
   Range,
   RangeOptions,
   RecordFilter,
@@ -187,6 +188,15 @@ export class SqliteLogStore implements LogStore {
 
   async findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     return this.#connection.read(() => this.#messages.findOwned(uid, id), call);
+  }
+
+  async listOwned(
+    uid: string,
+    after: OwnedPlace | undefined,
+    limit: number,
+    call?: Call,
+  ): Promise<readonly OwnedPlace[]> {
+    return this.#connection.read(() => this.#messages.listOwned(uid, after, limit), call);
   }
 
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -75,6 +75,8 @@ export const SQL = {
   updateBody: "UPDATE messages SET size = ?, body = ? WHERE log = ? AND seq = ? AND id = ?",
   placesOfRange: "SELECT log, seq, size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
+  entriesOfOwner: `SELECT log, seq, session_id, origin FROM messages
+    WHERE (log, seq) > (?, ?) AND log < ? AND id IS NOT NULL ORDER BY log, seq LIMIT ?`,
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
   insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,

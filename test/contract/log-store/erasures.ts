@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ERASED_BODY, ERASED_PARTS } from "../../../src/domain/erasure.js";
 import { MessageBody } from "../../../src/domain/message-body.js";
-import type { Entry, LogStore } from "../../../src/storage/history/log-store.js";
+import type { Entry, LogStore, OwnedPlace } from "../../../src/storage/history/log-store.js";
 import { allComparable, created, disown, entry, fill, ODD_TEXTS, own, seqs, T0 } from "./fixtures.js";
 import type { LogStoreSubject } from "./subject.js";
 
@@ -57,6 +57,36 @@ export function describeErasures(subject: LogStoreSubject): void {
       expect(placesOf(await subject.store.findOwned("u", "m2"))).toEqual(["u.1 2", "u.2 2", "u.3 1"]);
       expect(await subject.store.findOwned("u", "nothing")).toEqual([]);
       expect(await subject.store.findOwned("nobody", "m2")).toEqual([]);
+    });
+  });
+
+  describe("listOwned", () => {
+    const listed = async (uid: string, limit = 100) => {
+      const places: OwnedPlace[] = [];
+      for (let some: readonly OwnedPlace[]; ; ) {
+        some = await subject.store.listOwned(uid, places.at(-1), limit);
+        places.push(...some);
+        if (some.length < limit)
+          return places.map(({ log, seq, originSessionId }) => `${log} ${seq} ${originSessionId}`);
+      }
+    };
+
+    it("lists every entry of the owner's logs once, named or not, however few at a time", async () => {
+      for (const log of ["u.1", "u.2", "u2.1", "u-.1", "u/.1", "t.1"]) await fill(subject.store, log, 1, 3);
+      await subject.store.seal("u.2");
+      await subject.store.deleteEntries({ log: "u.1", first: 2, last: 2 }, 10);
+      await disown(subject.store, "u");
+      const places = ["u.1 1 s", "u.1 3 s", "u.2 1 s", "u.2 2 s", "u.2 3 s"];
+      for (const limit of [1, 2, 3, 5, 100]) expect((await listed("u", limit)).sort()).toEqual(places);
+      expect(await listed("nobody")).toEqual([]);
+    });
+
+    it("says where each entry comes from", async () => {
+      await own(subject.store, "u.1");
+      for (const [i, originSessionId] of ["s", ...ODD_TEXTS].entries()) {
+        await subject.store.append("u.1", i + 1, [entry("u.1", i + 1, { originSessionId })]);
+      }
+      expect(await listed("u")).toEqual(["s", ...ODD_TEXTS].map((origin, i) => `u.1 ${i + 1} ${origin}`));
     });
   });
 

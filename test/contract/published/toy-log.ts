@@ -35,6 +35,10 @@ export class ToyLog {
     return row && toEntry(row);
   }
 
+  get entries(): Entry[] {
+    return [...this.#rows.values()].map(toEntry).sort((a, b) => a.seq - b.seq);
+  }
+
   withIds(ids: readonly string[]): Entry[] {
     return [...this.#rows.values()].filter(({ id }) => ids.includes(id)).map(toEntry);
   }

@@ -13,6 +13,7 @@ import {
   type NewestOptions,
   type NextRecord,
   namesLog,
+  type OwnedPlace,
   ownerOf,
   type Range,
   type RangeOptions,
@@ -235,6 +236,16 @@ class ToyLogStore implements LogStore {
   async findOwned(uid: string, id: string, call?: Call): Promise<readonly Entry[]> {
     this.#enter(call);
     return this.#logsOf(uid).flatMap(([, log]) => log.withIds([id]));
+  }
+
+  async listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call) {
+    this.#enter(call);
+    const logs = this.#logsOf(uid).sort(([a], [b]) => (a < b ? -1 : 1));
+    const places = logs.flatMap(([log, { entries }]) =>
+      entries.map(({ seq, originSessionId }) => ({ log, seq, originSessionId })),
+    );
+    const { log: last = "", seq: lastSeq = 0 } = after ?? {};
+    return places.filter(({ log, seq }) => log > last || (log === last && seq > lastSeq)).slice(0, limit);
   }
 
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {

@@ -4,14 +4,14 @@ import type { StorageOperations } from "../../../src/storage/storage-manager.js"
 import { history, message, messageAt, refusal, sessionWith, sweepAway } from "./fixtures.js";
 import type { StorageProviderSubject } from "./subject.js";
 
-const SECRET = "a secret that must go";
-const PARTS = [{ id: "", type: "text", text: SECRET }];
+export const SECRET = "a secret that must go";
+export const PARTS = [{ id: "", type: "text", text: SECRET }];
 const MORE = [{ kind: "append_text", partId: "", text: `, and more of ${SECRET}` }] as const;
 
 const secret = (given = {}) => message("secret", { parts: PARTS, ...given });
 
 /** How a message `secret` of session `s` got out of sight. */
-interface Case {
+export interface StoredCase {
   readonly name: string;
   /** Options of the provider that does it. */
   readonly options?: EngineOptions;
@@ -19,7 +19,7 @@ interface Case {
   readonly arrange: (provider: StorageOperations, subject: StorageProviderSubject) => Promise<unknown>;
 }
 
-const CASES: readonly Case[] = [
+export const STORED_CASES: readonly StoredCase[] = [
   {
     name: "a message that was truncated after more ranges than the record remembers",
     options: { maxDropped: 2 },
@@ -190,7 +190,7 @@ export function describeStoredErasures(subject: StorageProviderSubject): void {
   const isStored = async () => (await subject.stored?.())?.includes(SECRET);
 
   describe("eraseMessage overwrites", () => {
-    it.each(CASES)("$name", async ({ options, copies, arrange }) => {
+    it.each(STORED_CASES)("$name", async ({ options, copies, arrange }) => {
       const provider = options ? subject.open(options) : subject.provider;
       await sessionWith(provider, "s", ["m1"]);
       await arrange(provider, subject);

@@ -70,6 +70,47 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
+    rule: "erase-ends-copies:owner",
+    store: "atomic",
+    what: "a copy that has read a message of the owner when everything of the owner is erased, and writes it afterwards",
+    good: "not_found, t, 0 left",
+    async run(world) {
+      const copier = await withSecret(world, "ada");
+      copier.gates.close("append");
+      const copied = copy(copier);
+      await settle();
+      await world.process().eraseOwner("ada");
+      await copier.gates.open("append");
+      return `${await copied}, ${await world.process().ids("b")}, ${secretsLeft(world)} left`;
+    },
+  },
+  {
+    rule: "erase-until-clean:owner",
+    store: "atomic",
+    what: "a copy of a copy of the owner's message, written where the erasure of the owner has already looked",
+    good: "copied 1, secret t, 0 left",
+    async run(world) {
+      const copier = await withSecret(world, "ada");
+      await copier.createSession({ sessionId: "c" });
+      await copier.forkConversation("a", "c", { as: "copy" });
+      const eraser = world.process();
+      let isFirst = true;
+      eraser.gates.close("overwriteEntry", () => {
+        const isHeld = !isFirst;
+        isFirst = false;
+        return isHeld;
+      });
+      const erased = eraser.eraseOwner("ada");
+      await settle();
+      const copied = await told(
+        copier.forkConversation("c", "b", { as: "copy" }).then(({ copiedCount }) => `copied ${copiedCount}`),
+      );
+      await eraser.gates.open("overwriteEntry");
+      await erased;
+      return `${copied}, ${await world.process().ids("b")}, ${secretsLeft(world)} left`;
+    },
+  },
+  {
     rule: "dropped-when-taken-back:waiting",
     store: "atomic",
     what: "an erasure of a message that waits for a follower, together with another edit",
@@ -124,9 +165,10 @@ async function toldBy(events: AsyncIterator<FollowEvent>): Promise<string> {
   return [...told, `${secrets} told`].join(", ");
 }
 
-/** Makes a session with a secret, and another with a newer message. */
-export async function withSecret(world: World): Promise<Process> {
+/** Makes a session with a secret, which may have an owner, and another with a newer message. */
+export async function withSecret(world: World, owner?: string): Promise<Process> {
   const process = await sessionOf(world);
+  if (owner !== undefined) await process.updateSession("a", { owner });
   await process.logMessages("a", [{ ...SECRET_MESSAGE, timestampMicros: 1 }]);
   await process.createSession({ sessionId: "b" });
   await process.say("b", "t@2");

@@ -31,7 +31,7 @@ export class Snapshots {
   async scan(after: string, limit: number, call?: Call): Promise<SessionKeys> {
     const records = await this.#context.store.scanRecords(after, limit, call);
     const living = records.filter((record) => !record.deleted && !this.#context.isExpired(record));
-    const keys = living.map(({ sessionId, createTimeMicros }) => ({ sessionId, createTimeMicros }));
+    const keys = living.map(({ sessionId, createTimeMicros, owner }) => ({ sessionId, createTimeMicros, owner }));
     return { keys, ...(records.length === limit && { next: records.at(-1)?.uid }) };
   }
 

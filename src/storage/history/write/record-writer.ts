@@ -88,7 +88,10 @@ export class RecordWriter {
     return this.#replaceAndRemember(record, next, atMs, call);
   }
 
-  /** Seals the open log and makes the record a tombstone. Resolves to false when somebody else was first. */
+  /**
+   * Seals the open log and makes the record a tombstone. It keeps the owner, so that an erasure of everything of that
+   * owner finds it. Resolves to false when somebody else was first.
+   */
   async commitDeletion(head: Head, call?: Call): Promise<boolean> {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return false;
@@ -97,7 +100,6 @@ export class RecordWriter {
       title: "",
       metadata: undefined,
       labels: undefined,
-      owner: undefined,
       expireTimeMicros: undefined,
       drafts: [],
       deleted: true,

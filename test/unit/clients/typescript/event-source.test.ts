@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Code, ConnectError, createSessionPoolClient, type WatchOptions } from "../../../../clients/typescript/src/index.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type WatchOptions,
+} from "../../../../clients/typescript/src/index.js";
 import { poll } from "../../../support/poll.js";
 
 const BASE = "http://sessions.example";

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import type { ExportRequest } from "../../../../src/commands/transfer/export-scope.js";
-import { exportSessions } from "../../../../src/commands/transfer/export-sessions.js";
+import { exportSessions, writeBackup } from "../../../../src/commands/transfer/export-sessions.js";
 import { importSessions } from "../../../../src/commands/transfer/import-sessions.js";
 import { withPools } from "../../../../src/commands/with-pools.js";
 import type { RootPool } from "../../../../src/pool/root-pool.js";
+import type { StorageProvider } from "../../../../src/storage/storage-provider.js";
 
 const root = mkdtempSync(join(tmpdir(), "session-pool-scope-"));
 let count = 0;
@@ -133,5 +134,110 @@ describe("an export of some sessions", () => {
     const missing = exported({ sessions: ["parent", "missing"] });
     await expect(missing).rejects.toThrow('The namespace "default" has no session "missing"');
     expect(existsSync(file)).toBe(false);
+  });
+});
+
+describe("an export of one owner", () => {
+  beforeEach(async () => {
+    await use(from, "default", async ({ sessions, todos }) => {
+      await sessions.createSession({ sessionId: "ada", owner: "ada", title: "of ada" });
+      await sessions.appendMessage("ada", { id: "m", role: "user", parts: [] });
+      await sessions.createSession({ sessionId: "bob", owner: "bob", title: "of bob" });
+      await sessions.appendMessage("bob", { id: "m", role: "user", parts: [] });
+      await sessions.createSession({ sessionId: "nobody", title: "of nobody" });
+      await sessions.forkSession("bob", { newSessionId: "fork", title: "of ada" });
+      await sessions.updateSession("fork", { owner: "ada" });
+      await todos.replace([{ id: "t", content: "x", status: "", priority: "" }]);
+    });
+    await use(from, "team", ({ sessions }) => sessions.createSession({ sessionId: "s", owner: "ada", title: "team" }));
+  });
+
+  it("holds only that owner's sessions, a fork of somebody else's session whole, and no todos", async () => {
+    await exported({ owner: "ada", isNamespaceGiven: true });
+    expect(items().at(-1)).toEqual({ todos: [] });
+    await importSessions({ storage: to, namespace: "default" }, file);
+    await use(to, "default", async ({ sessions }) => {
+      const listed = (await sessions.listSessions({ limit: 9 })).sessions.map(({ sessionId, owner }) => [
+        sessionId,
+        owner,
+      ]);
+      expect(listed.sort()).toEqual([
+        ["ada", "ada"],
+        ["fork", "ada"],
+      ]);
+      expect((await sessions.getMessages("fork")).map(({ id }) => id)).toEqual(["m"]);
+    });
+  });
+
+  it("or of none holds only the sessions without an owner", async () => {
+    await exported({ owner: "", isNamespaceGiven: true });
+    expect(items().map(({ session }) => session?.title)).toEqual([undefined, "of nobody", undefined]);
+  });
+
+  it("of all namespaces holds those that have sessions of that owner", async () => {
+    await exported({ owner: "ada", allNamespaces: true });
+    expect(items().flatMap(({ namespace = [] }) => namespace)).toEqual(["default", "team"]);
+    await exported({ owner: "bob", allNamespaces: true });
+    expect(items().flatMap(({ namespace = [] }) => namespace)).toEqual(["default"]);
+  });
+
+  it("fails when nobody has that name", async () => {
+    const missing = exported({ owner: "carol", isNamespaceGiven: true });
+    await expect(missing).rejects.toThrow('The namespace "default" holds no sessions of the owner "carol"');
+    await expect(exported({ owner: "carol", allNamespaces: true })).rejects.toThrow(
+      'The store holds no sessions of the owner "carol"',
+    );
+    await expect(exported({ owner: "", namespace: "team" })).rejects.toThrow(
+      'The namespace "team" holds no sessions without an owner; there are some in "default"',
+    );
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("leaves out and counts a session that gets another owner meanwhile", async () => {
+    await use(from, "default", async (pool) => {
+      const provider = pool.storage?.active as StorageProvider;
+      const snapshot = provider.snapshotSession.bind(provider);
+      provider.snapshotSession = async (sessionId) => {
+        if (sessionId === "fork") await provider.updateSession("fork", { owner: "bob" });
+        return snapshot(sessionId);
+      };
+      expect(await writeBackup(pool, async () => {}, { owner: "ada" })).toEqual({ exported: 1, deleted: 1 });
+    });
+  });
+});
+
+describe("an import for one owner", () => {
+  const owners = () =>
+    use(to, "default", async ({ sessions }) =>
+      (await sessions.listSessions({ limit: 9 })).sessions
+        .map(({ sessionId, owner }) => `${sessionId}: ${owner}`)
+        .sort(),
+    );
+  const message = (id: string) => ({ id, role: "user", parts: [{ type: "text", text: id }] });
+  const chat = (...ids: readonly string[]) => ({ id: "chat", messages: ids.map(message) });
+
+  it("gives all sessions of the file that owner, and may be repeated with new messages", async () => {
+    for (const ids of [["a"], ["a", "b"]]) {
+      writeFileSync(file, JSON.stringify([chat(...ids)]));
+      await importSessions({ storage: to, namespace: "default", owner: "ada" }, file);
+    }
+    expect(await owners()).toEqual(["chat: ada"]);
+    expect(await use(to, "default", ({ sessions }) => sessions.getMessageCount("chat"))).toBe(2);
+    await create("default", "s");
+    await use(from, "default", ({ sessions }) => sessions.updateSession("s", { owner: "bob" }));
+    await exported();
+    await importSessions({ storage: to, namespace: "default", owner: "ada" }, file);
+    expect(await owners()).toEqual(["chat: ada", "s: ada"]);
+  });
+
+  it.each([
+    ["bob", 'belongs to "bob"'],
+    ["", "has no owner"],
+  ])("stores nothing when a session of the file exists and belongs to %j", async (owner, whose) => {
+    await use(to, "default", ({ sessions }) => sessions.createSession({ sessionId: "chat", owner }));
+    writeFileSync(file, JSON.stringify([{ ...chat("a"), id: "new" }, chat("a")]));
+    const refused = importSessions({ storage: to, namespace: "default", owner: "ada" }, file);
+    await expect(refused).rejects.toThrow(`Session "chat" exists already and ${whose}; nothing was stored`);
+    expect(await owners()).toEqual([`chat: ${owner || undefined}`]);
   });
 });

@@ -5,7 +5,7 @@ import type { HttpRequest, HttpResponse } from "../../../../src/server/http/exch
 const OTHER = "https://other.example";
 
 /** Returns the headers of the answer to a preflight that asks for permission to send these headers. */
-function preflight(headers: string): Record<string, string> {
+function preflight(headers: string, origins = [OTHER]): Record<string, string> {
   const answered: Record<string, string> = {};
   const response = {
     req: { headers: {} },
@@ -20,7 +20,7 @@ function preflight(headers: string): Record<string, string> {
     headers: { origin: OTHER, "access-control-request-method": "POST", "access-control-request-headers": headers },
     on: vi.fn(),
   } as unknown as HttpRequest;
-  makeCors([OTHER])(request, response);
+  makeCors(origins)(request, response);
   return answered;
 }
 
@@ -77,5 +77,19 @@ describe("a preflight", () => {
 
   it("without other headers is answered with the list of the server", () => {
     expect(preflight("content-type")["Access-Control-Allow-Headers"]).toMatch(/^Authorization, .*, X-Request-Id$/);
+  });
+
+  it("allows credentials to origins that are named, and to no others", () => {
+    expect(preflight("content-type")).toMatchObject({
+      "Access-Control-Allow-Origin": OTHER,
+      "Access-Control-Allow-Credentials": "true",
+      "Access-Control-Max-Age": "7200",
+      Vary: "Origin",
+    });
+    for (const origins of [["*"], [OTHER, "*"]]) {
+      const answered = preflight("content-type", origins);
+      expect(answered).toMatchObject({ "Access-Control-Allow-Origin": "*" });
+      expect(answered).not.toHaveProperty("Access-Control-Allow-Credentials");
+    }
   });
 });

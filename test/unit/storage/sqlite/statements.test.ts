@@ -24,6 +24,7 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   updateBody: "messages USING COVERING INDEX messages_by_id (log=? AND id=?)",
   placesOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   placesOfOwner: "messages USING PRIMARY KEY (log>? AND log<?)",
+  entriesOfOwner: "messages USING PRIMARY KEY ((log,seq)>(?,?) AND log<?)",
   nextLog: "messages USING COVERING INDEX messages_by_id (log>?)",
   insertRecord: "",
   logsOfRecord: "sessions USING PRIMARY KEY (uid=?)",

@@ -32,17 +32,18 @@ describe("a message that arrives just before the seal", () => {
   });
 });
 
-it("a deleted session keeps nothing that its caller gave", async () => {
+it("a deleted session keeps nothing that its caller gave, except for its owner", async () => {
   const world = new World("atomic");
   const process = world.process();
   await process.createSession({
     ...{ sessionId: "a", title: "Kyoto", metadata: { a: 1 }, labels: { topic: "travel" } },
+    owner: "ada",
     expireTimeMicros: LATER_MICROS,
   });
   const { uid } = world.record("a");
   await process.deleteSession("a");
   const stored = (await process.simStore.scanRecords("", 10)).find((record) => record.uid === uid);
-  expect(stored).toMatchObject({ deleted: true, title: "", drafts: [] });
+  expect(stored).toMatchObject({ deleted: true, title: "", owner: "ada", drafts: [] });
   expect([stored?.metadata, stored?.labels, stored?.expireTimeMicros]).toEqual([undefined, undefined, undefined]);
 });
 
