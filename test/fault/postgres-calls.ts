@@ -50,6 +50,8 @@ export function readsOf(database: PostgresLogDatabase): Calls {
     "a place by time": () => store.seqAtTime(BIG.log, 1, BIG.messages, T0 + 777),
     "messages by id": () => store.findById([BIG.log, "u3.1"], ["m1", "m2", "m9999", "none"]),
     "messages of an owner": () => store.findOwned(BIG.uid, "m77"),
+    "places of an owner": () => store.listOwned(BIG.uid, undefined, 10),
+    "later places of an owner": () => store.listOwned(BIG.uid, { log: BIG.log, seq: 4000, originSessionId: "s" }, 10),
     "copies of a message": () =>
       store.findCopies([{ uid: BIG.uid, sessionId: "s" }], { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 }),
     ...Object.fromEntries(lists),
