@@ -456,11 +456,11 @@ export abstract class StorageProvider {
 
   /**
    * Deletes all sessions of an owner and overwrites everything that they hold with ERASED_PARTS: messages, whether they
-   * are shown or not, drafts, and what is left of sessions that were deleted before. Sessions of others that show any of
-   * it, because they are forks or shares of these sessions or copied messages from them, show it erased from now on, and
-   * get a new revision. Messages that the owner's sessions only share with the session that wrote them stay there. Once
-   * this has resolved, no later read returns the old content, and no file of the store holds it. Sessions that the owner
-   * gets meanwhile may be left. Repeating it is safe and continues a call that failed.
+   * are shown or not, drafts, and what is left of sessions that were deleted before. Sessions of others that show any
+   * of it, because they are forks or shares of these sessions or copied messages from them, show it erased from now on,
+   * and get a new revision. Messages that the owner's sessions only share with the session that wrote them stay there.
+   * Once this has resolved, no later read returns the old content, and no file of the store holds it. Sessions that the
+   * owner gets meanwhile may be left. Repeating it is safe and continues a call that failed.
    */
   eraseOwner(_owner: string, _options?: EraseOptions): Promise<OwnerErasure> {
     return this.#lacks("erasing owners");

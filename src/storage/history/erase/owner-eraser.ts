@@ -31,8 +31,8 @@ interface Erasure {
 }
 
 /**
- * Deletes all sessions of an owner and erases what they hold. First come the owner's own sessions: they are deleted, and
- * every entry of their logs is overwritten, so that nobody can read the content there any more. Then come all other
+ * Deletes all sessions of an owner and erases what they hold. First come the owner's own sessions: they are deleted,
+ * and every entry of their logs is overwritten, so that nobody can read the content there any more. Then come all other
  * sessions: copies under way end, records that show what was overwritten note an edit, and copies of the owner's
  * messages are overwritten, too. What somebody has copied meanwhile from a session that was not reached yet is found by
  * the next pass. Drafts need nothing of their own, because they are logs of their session.
