@@ -1,3 +1,4 @@
+import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
 import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
@@ -46,6 +47,7 @@ export class OwnerEraser {
 
   /** Implements {@link StorageProvider.eraseOwner}. */
   async run(owner: string, options: EraseOptions = {}): Promise<OwnerErasure> {
+    checkMayErase(options);
     const { context, replacer, onMarked } = this.#parts;
     const marks = new ErasureMarks(context, replacer, onMarked);
     const erasure: Erasure = { owner, options, places: new ErasedPlaces(), marks, own: new Map(), passes: 0 };
