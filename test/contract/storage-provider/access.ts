@@ -192,7 +192,7 @@ export function describeAccess(subject: StorageProviderSubject): void {
     });
   });
 
-  describe("eraseMessage", () => {
+  describe("eraseMessage, and eraseOwner,", () => {
     it("is refused to callers with limited access, because it reaches the sessions of all", async () => {
       await ownedBy("ada", "s");
       const callers: readonly LimitedCall[] = [ADA, BOB, await withNewTicket(subject.provider, "s")];
@@ -200,6 +200,7 @@ export function describeAccess(subject: StorageProviderSubject): void {
         for (const id of ["s", "missing"]) {
           await refusal(subject.provider.eraseMessage(id, "m1", call), "permission_denied");
         }
+        await refusal(subject.provider.eraseOwner("ada", call), "permission_denied");
       }
       await subject.provider.deleteSession("s");
       await refusal(subject.provider.eraseMessage("s", "m1", ADA), "permission_denied");
