@@ -189,8 +189,9 @@ export interface SweepReport {
  * Persistence of sessions, histories and todos; StorageManager forwards to it. Every operation here raises
  * NotImplementedError with the class's name, so that a provider implements only what it supports; SessionPool computes
  * the reads that it can from `getSessionMessages`. All operations reject with DomainError: `not_found` for an unknown
- * session (the spec's KeyError), `unavailable`, `deadline_exceeded`, `canceled`. The file is long because the whole
- * contract is in one place.
+ * session (the spec's KeyError), `unavailable`, `deadline_exceeded`, `canceled`. A session that the `access` of a call
+ * does not permit is answered as one that does not exist; a provider that ignores `access` serves only callers without
+ * it. The file is long because the whole contract is in one place.
  */
 export abstract class StorageProvider {
   /**
