@@ -465,7 +465,7 @@ export class SessionPool {
   }
 
   #all(storage: StorageManager, sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
-    const { includeAncestors, deadlineMs, signal } = options;
-    return readMessages(storage, sessionId, { includeAncestors, deadlineMs, signal }, this.#root.logger);
+    const { includeAncestors, deadlineMs, signal, access } = options;
+    return readMessages(storage, sessionId, { includeAncestors, deadlineMs, signal, access }, this.#root.logger);
   }
 }
