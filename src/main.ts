@@ -17,6 +17,8 @@ import { VERSION } from "./version.js";
 
 /** Each command is loaded when it is called, because each needs only part of the program. */
 const commands = {
+  assign: () => import("./commands/assign-sessions.js"),
+  deleteOwner: () => import("./commands/delete-owner.js"),
   erase: () => import("./commands/erase.js"),
   export: () => import("./commands/transfer/export-sessions.js"),
   health: () => import("./commands/health.js"),
@@ -71,12 +73,10 @@ addRetentionOption(addStorageOption(program.command("sweep")))
     (await commands.sweep()).sweep(storage, { repair, retentionMs: readRetention(retentionDays) }),
   );
 
-addNamespaceOption(addStorageOption(program.command("erase")))
+withVacuum(addNamespaceOption(addStorageOption(program.command("erase"))))
   .description("overwrite the content of a message and of all its copies; servers may run meanwhile")
   .argument("<session>", "session that has the message")
   .argument("<message>", "id of the message")
-  .option("--vacuum", "also clear old versions of rows from a PostgreSQL database", false)
-  .option("--vacuum-full", "also write its tables anew; meanwhile no server can use them", false)
   .action(async (session: string, message: string, flags) =>
     (await commands.erase()).eraseMessage(flags, session, message, flags),
   );
@@ -137,7 +137,7 @@ addNamespaceOption(addStorageOption(program.command("mcp")))
   .addOption(hideTodosFlag())
   .action(async (flags) => (await commands.mcp()).serveMcp(flags));
 
-addSessionCommands(program.command("sessions").description("list, show, watch and delete sessions"));
+addSessionCommands(program.command("sessions").description("list, show, watch, assign and delete sessions"));
 addTodoCommands(program.command("todo").description("read and change the todo list"));
 addKeyCommands(program.command("keys").description("make, list and remove API keys"));
 
@@ -150,19 +150,50 @@ function addSessionCommands(sessions: Command): void {
       "print JSON as REST answers it, one object a line",
       false,
     );
-  command("list", "print sessions, the most recently updated first")
+  withOwnerFilter(withSelection(command("list", "print sessions, the most recently updated first")))
     .option("--limit <n>", "most sessions to print; all when absent", positive)
-    .option("--parent <id>", "only sessions that were made from this one")
-    .action(async (flags) => (await commands.sessions()).listSessions(flags, flags));
+    .action(async (flags) => (await commands.sessions()).listSessions(flags, withOwner(flags)));
   command("show <id>", "print a session and its last messages")
     .option("--limit <n>", "most messages to print, 1000 at most", positive, 100)
     .action(async (id: string, flags) => (await commands.sessions()).showSession(flags, id, flags));
   command("tail <id>", "print the last messages of a session, and watch it until Ctrl-C")
     .option("--limit <n>", "messages to begin with", wholeNumber, 10)
     .action(async (id: string, flags) => (await commands.sessions()).tailSession(flags, id, flags));
-  command("delete <ids...>", "delete sessions and their messages; forks keep theirs").action(
-    async (ids: string[], flags) => (await commands.sessions()).deleteSessions(flags, ids),
-  );
+  withSelection(command("assign", "give an owner to sessions that have none"))
+    .requiredOption("--owner <name>", "owner that they get", parseText)
+    .option("--from <name>", "take the sessions of this owner instead of those without one", parseText)
+    .addOption(new Option("--all", "take all of these sessions").default(false).conflicts(["label", "parent"]))
+    .option("--yes", "do not ask", false)
+    .action(async (flags) => (await commands.assign()).assignSessions(flags, flags));
+  withVacuum(command("delete [ids...]", "delete sessions and their messages; forks keep theirs"))
+    .option("--owner <name>", "delete all sessions of this owner", parseText)
+    .option("--erase", "with --owner: also overwrite everything that the owner's sessions hold", false)
+    .option("--yes", "with --owner: do not ask", false)
+    .action(async (ids: string[], flags) => {
+      const { owner, erase, vacuum, vacuumFull } = flags;
+      if (ids.length > 0 === (owner !== undefined)) throw new Error("Give either ids of sessions or --owner");
+      if (erase && owner === undefined) throw new Error("--erase needs --owner");
+      if ((vacuum || vacuumFull) && !erase) throw new Error("--vacuum and --vacuum-full need --erase");
+      await (owner === undefined
+        ? (await commands.sessions()).deleteSessions(flags, ids)
+        : (await commands.deleteOwner()).deleteOwner(flags, flags));
+    });
+}
+
+/** The flags that select sessions by what lists filter by, besides the owner. */
+function withSelection(command: Command): Command {
+  return command
+    .option("--parent <id>", "only sessions that were made from this one")
+    .option("--label <key=value>", "only sessions with this label; may be repeated", (label, all: string[] = []) => [
+      ...all,
+      label,
+    ]);
+}
+
+function withVacuum(command: Command): Command {
+  return command
+    .option("--vacuum", "also clear old versions of rows from a PostgreSQL database", false)
+    .option("--vacuum-full", "also write its tables anew; meanwhile no server can use them", false);
 }
 
 /** The flags of commands that work on the sessions of one owner, or on those without one. */

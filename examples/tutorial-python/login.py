@@ -17,5 +17,6 @@ if not SECRET.exists():
     public = jwt.algorithms.OKPAlgorithm.to_jwk(key.public_key())
     Path("jwks.json").write_text(f'{{"keys": [{public}]}}')
 
-claims = {"iss": "login", "aud": "session-pool", "sub": sys.argv[1], "scope": "write", "exp": int(time.time()) + 3600}
-print(jwt.encode(claims, load_pem_private_key(SECRET.read_bytes(), None), "EdDSA"))
+claims = {"iss": "login", "aud": "session-pool", "sub": sys.argv[1], "namespace": "chats", "scope": "write"}
+expiry = {"exp": int(time.time()) + 3600}
+print(jwt.encode({**claims, **expiry}, load_pem_private_key(SECRET.read_bytes(), None), "EdDSA"))

@@ -1,4 +1,4 @@
-"""Who asks: whoever the request's token names. Each user has a namespace of their own."""
+"""Who asks: whoever the request's token names. Each user sees only their own chats."""
 
 from contextvars import ContextVar
 from functools import cache

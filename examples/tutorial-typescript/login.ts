@@ -10,7 +10,7 @@ if (!existsSync(SECRET)) {
   writeFileSync("jwks.json", JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), alg: "EdDSA" }] }));
 }
 
-const token = new SignJWT({ scope: "write" })
+const token = new SignJWT({ namespace: "chats", scope: "write" })
   .setProtectedHeader({ alg: "EdDSA" })
   .setIssuer("login")
   .setAudience("session-pool")

@@ -3,9 +3,10 @@ import type { MessageWithParts, Part, WatchMessagesResponse } from "../../gen/se
 import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { printable, printableInLine } from "./printable.js";
 
-/** A session in a list: the time of its last update, its id and its title. */
-export function sessionLine({ updateTime, sessionId, title }: Session): string {
-  return printableInLine(`${timeText(updateTime)}  ${sessionId}  ${title}`.trimEnd());
+/** A session in a list: the time of its last update, its id, its owner in parentheses if it has one, and its title. */
+export function sessionLine({ updateTime, sessionId, owner, title }: Session): string {
+  const whose = owner === "" ? "" : `  (${owner})`;
+  return printableInLine(`${timeText(updateTime)}  ${sessionId}${whose}  ${title}`.trimEnd());
 }
 
 /** All fields of a session, one a line. */
@@ -13,6 +14,7 @@ export function sessionText(session: Session): string {
   const fields = [
     ["session", session.sessionId],
     ["title", session.title],
+    ["owner", session.owner],
     ["parent", session.parentId],
     ["messages", String(session.messageCount ?? "")],
     ["created", timeText(session.createTime)],

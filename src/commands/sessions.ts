@@ -41,16 +41,26 @@ function lineWriter(desc: DescMessage): (message: Message) => string {
   return (message) => onOneLine(textOf(write(message)));
 }
 
+/** Which sessions to print. */
+export interface ListOptions {
+  readonly limit?: number | undefined;
+  readonly parent?: string | undefined;
+  readonly label?: readonly string[] | undefined;
+  /** Empty for sessions without an owner. */
+  readonly owner?: string | undefined;
+}
+
 /** Prints the newest sessions, or all of them without a limit, most recently updated first. */
 export function listSessions(
   target: SessionsTarget,
-  { limit = Number.POSITIVE_INFINITY, parent = "" }: { readonly limit?: number; readonly parent?: string },
+  { limit = Number.POSITIVE_INFINITY, parent = "", label = [], owner }: ListOptions,
 ): Promise<void> {
   return withApi(target, async (context) => {
+    const filter = { parentId: parent, label: [...label], owner: owner ?? "", noOwner: owner === "" };
     let left = limit;
     let pageToken = "";
     do {
-      const request = create(ListSessionsRequestSchema, { limit: Math.min(left, PAGE), parentId: parent, pageToken });
+      const request = create(ListSessionsRequestSchema, { ...filter, limit: Math.min(left, PAGE), pageToken });
       const page = await sessionMethods.listSessions.handle(request, context);
       for (const session of page.sessions) print(target.json ? sessionJson(session) : sessionLine(session));
       left -= page.sessions.length;

@@ -75,11 +75,12 @@ async function ask(
 }
 
 /**
- * Keeps only the option that changes which messages there are, for providers that support no others; undefined when
- * there is nothing to pass.
+ * Keeps only the options that change which messages the caller gets, for providers that support no others; undefined
+ * when there is nothing to pass.
  */
-function unlimited({ includeAncestors }: GetMessagesOptions): GetMessagesOptions | undefined {
-  return includeAncestors === true ? { includeAncestors } : undefined;
+function unlimited({ includeAncestors, access }: GetMessagesOptions): GetMessagesOptions | undefined {
+  if (includeAncestors !== true && access === undefined) return undefined;
+  return { ...(includeAncestors === true && { includeAncestors }), ...(access !== undefined && { access }) };
 }
 
 /**

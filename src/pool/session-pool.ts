@@ -399,9 +399,9 @@ export class SessionPool {
   }
 
   /**
-   * Deletes all sessions of an owner, and overwrites everything that they hold, in the files of the store, too. Sessions
-   * of others that show any of it, as forks, shares or copies, show it erased. Takes no turn, because it reaches beyond
-   * one session. Repeating it is safe, and continues a call that failed.
+   * Deletes all sessions of an owner, and overwrites everything that they hold, in the files of the store, too.
+   * Sessions of others that show any of it, as forks, shares or copies, show it erased. Takes no turn, because it
+   * reaches beyond one session. Repeating it is safe, and continues a call that failed.
    */
   async eraseOwner(owner: string, options?: EraseOptions): Promise<OwnerErasure> {
     checkCall(options);
@@ -465,7 +465,7 @@ export class SessionPool {
   }
 
   #all(storage: StorageManager, sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
-    const { includeAncestors, deadlineMs, signal } = options;
-    return readMessages(storage, sessionId, { includeAncestors, deadlineMs, signal }, this.#root.logger);
+    const { includeAncestors, deadlineMs, signal, access } = options;
+    return readMessages(storage, sessionId, { includeAncestors, deadlineMs, signal, access }, this.#root.logger);
   }
 }

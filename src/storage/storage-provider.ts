@@ -189,8 +189,9 @@ export interface SweepReport {
  * Persistence of sessions, histories and todos; StorageManager forwards to it. Every operation here raises
  * NotImplementedError with the class's name, so that a provider implements only what it supports; SessionPool computes
  * the reads that it can from `getSessionMessages`. All operations reject with DomainError: `not_found` for an unknown
- * session (the spec's KeyError), `unavailable`, `deadline_exceeded`, `canceled`. The file is long because the whole
- * contract is in one place.
+ * session (the spec's KeyError), `unavailable`, `deadline_exceeded`, `canceled`. A session that the `access` of a call
+ * does not permit is answered as one that does not exist; a provider that ignores `access` serves only callers without
+ * it. The file is long because the whole contract is in one place.
  */
 export abstract class StorageProvider {
   /**
@@ -456,11 +457,12 @@ export abstract class StorageProvider {
 
   /**
    * Deletes all sessions of an owner and overwrites everything that they hold with ERASED_PARTS: messages, whether they
-   * are shown or not, drafts, and what is left of sessions that were deleted before. Sessions of others that show any of
-   * it, because they are forks or shares of these sessions or copied messages from them, show it erased from now on, and
-   * get a new revision. Messages that the owner's sessions only share with the session that wrote them stay there. Once
-   * this has resolved, no later read returns the old content, and no file of the store holds it. Sessions that the owner
-   * gets meanwhile may be left. Repeating it is safe and continues a call that failed.
+   * are shown or not, drafts, and what is left of sessions that were deleted before. Sessions of others that show any
+   * of it, because they are forks or shares of these sessions or copied messages from them, show it erased from now on,
+   * and get a new revision. Messages that the owner's sessions only share with the session that wrote them stay there.
+   * Once this has resolved, no later read returns the old content, and no file of the store holds it. Sessions that the
+   * owner gets meanwhile may be left. Repeating it is safe and continues a call that failed. `permission_denied`: the
+   * caller's access is limited.
    */
   eraseOwner(_owner: string, _options?: EraseOptions): Promise<OwnerErasure> {
     return this.#lacks("erasing owners");

@@ -277,6 +277,7 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
       await page.getByRole("heading", { name: "This link has expired" }).waitFor();
       expect(await page.getByLabel("What you had written was not sent").inputValue()).toBe("Too slow");
       expect(await page.title()).toBe("session-pool");
+      expect(await page.evaluate("document.activeElement.textContent")).toBe("This link has expired");
       await picture("expired");
       await page.reload();
       await page.getByRole("heading", { name: "This link has expired" }).waitFor();

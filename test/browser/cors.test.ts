@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DEFAULT_SERVER_LIMITS, type ServeConfig } from "../../src/config/config.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
+import { documentedProgram } from "../clients/documented.js";
 import { freePort } from "../support/free-port.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, ROOT } from "../support/toolchain.js";
@@ -204,6 +205,26 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
       expect(await errorOf("grpc-web", KEYS.ada)).toBe("none");
     });
 
+    it("are what docs/api.md shows for tickets", async () => {
+      const program = documentedProgram("js", "new EventSource(").replace(
+        "https://sessions.example.com",
+        server.httpUrl,
+      );
+      const kind = await page.evaluate(
+        ([source, id, used]) =>
+          new Promise((resolve) => {
+            const events = new Function("id", "ticket", `return ${source}`)(id, used) as EventSource;
+            for (const name of ["heartbeat", "error"]) events.addEventListener(name, () => resolve(name));
+            events.addEventListener("open", () => {
+              events.close();
+              resolve("open");
+            });
+          }),
+        [program.trim(), "s", ticket] as const,
+      );
+      expect(kind).toBe("open");
+    });
+
     it("may include credentials, if the origin is named", async () => {
       const all = await start({ corsOrigins: ["*"] });
       const including = { headers: bearer(), credentials: "include" } as const;
@@ -341,6 +362,10 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
         );
         return [await rest("/session/s", { at }), await connect(GET_SESSION, KEYS.ada, { at })];
       },
+      431: async () => [
+        await rest("/session/s", { headers: bearer("k".repeat(17_000)) }),
+        await connect(GET_SESSION, "k".repeat(17_000)),
+      ],
       501: async () => [
         await rest("/search?q=word"),
         await post("/sessionpool.v1.MessageService/SearchMessages", '{"q":"word"}'),

@@ -1,8 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { build } from "esbuild";
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SessionPoolClient } from "../../clients/typescript/src/index.js";
@@ -10,11 +9,12 @@ import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { DESKTOP, findBrowser, openBrowser } from "../browser/browser.js";
+import { documentedProgram } from "../clients/documented.js";
 import { preparePythonClient } from "../clients/python.js";
 import { freePort } from "../support/free-port.js";
 import { poll } from "../support/poll.js";
 import { startTestServer, type TestServer } from "../support/server.js";
-import { describeWith, ROOT } from "../support/toolchain.js";
+import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { attempts } from "./foreign-attempts.js";
 
 declare global {
@@ -32,6 +32,23 @@ interface Backend {
   readonly args: (folder: string) => readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
+
+it("is what docs/clients.md shows of it", () => {
+  const shown: Record<string, readonly string[]> = {
+    "backend.ts": [documentedProgram("ts", "setSubject(user)")],
+    "backend.py": [documentedProgram("python", "def token_of(user)")],
+    "page.js": [
+      documentedProgram("js", "let token;"),
+      documentedProgram("js", "async function follow()"),
+      documentedProgram("js", 'on(stop, "click"'),
+      documentedProgram("js", 'on(share, "click"'),
+    ],
+  };
+  for (const [name, blocks] of Object.entries(shown)) {
+    const program = readFileSync(join(ROOT, "examples/web-app", name), "utf8");
+    for (const block of blocks) expect(program).toContain(block);
+  }
+});
 
 await describeWebApp("TypeScript", async () => ({
   program: process.execPath,
@@ -188,7 +205,10 @@ function describeWebApp(language: string, prepare: () => Promise<Backend>): Prom
         expect(got).not.toMatch(victim === ada ? /Ada asks/ : /Bob asks/);
         // Of what exists, they learn no more than of what does not. Only an id that is taken cannot be taken again.
         const plain = (text: string) => text.replaceAll(theirs.sessionId, "guess-s").replaceAll(messageId, "guess-m");
-        if (attempt.takesId) expect(got).toMatch(/^ConnectError: \[already_exists\] Session "[^"]*" exists and was not made by this call$/);
+        if (attempt.takesId)
+          expect(got).toMatch(
+            /^ConnectError: \[already_exists\] Session "[^"]*" exists and was not made by this call$/,
+          );
         else expect(plain(got).replaceAll(draftId, "guess-d")).toBe(await outcome(page, nobody[i] as typeof attempt));
       }
       const ticket = await page.evaluate((id) => globalThis.client.createTicket(id, { scope: "write" }), own);
@@ -236,16 +256,9 @@ function outcome(page: Page, { service, rpc, request }: ReturnType<typeof attemp
   );
 }
 
-/** As examples/README.md says. */
+/** Builds the page and the backend as examples/README.md says. */
 async function buildInto(folder: string): Promise<void> {
-  const options = { bundle: true, format: "esm", logLevel: "silent", absWorkingDir: ROOT } as const;
-  await build({ ...options, entryPoints: ["examples/web-app/page.js"], outfile: join(folder, "page.js") });
-  await build({
-    ...options,
-    entryPoints: ["examples/web-app/backend.ts"],
-    platform: "node",
-    packages: "external",
-    alias: { "session-pool-client": join(ROOT, "clients/typescript/src/index.ts") },
-    outfile: join(folder, "backend.mjs"),
-  });
+  const commands = documentedProgram("sh", "examples/web-app/page.js").split("\n");
+  const builds = commands.filter((command) => command.startsWith("npx esbuild ")).join("\n");
+  await run("bash", ["-e", "-c", builds.replaceAll("build/web-app", folder)]);
 }

@@ -181,6 +181,8 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.findById([log, `${uid}.2`], ["m1", "m2"]);
     const copies = { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 };
     await store.findOwned(uid, "m2");
+    await store.listOwned(uid, undefined, 2);
+    await store.listOwned(uid, { log, seq: 1, originSessionId: "s" }, 2);
     await store.overwriteEntries(await store.findCopies([{ uid, sessionId: "s" }, made], copies));
     await store.seal(log);
     const cut = await replaced(store, made, { dropped: [{ log, first: 2, last: 2 }] });

@@ -57,6 +57,8 @@ export function readsOf(database: PostgresLogDatabase): Calls {
       ]),
     "what an owner of few takes": () => store.usage({ owner: "few5" }),
     "what the sessions of a key take": () => store.usage({ key: "k5" }),
+    "places of an owner": () => store.listOwned(BIG.uid, undefined, 10),
+    "later places of an owner": () => store.listOwned(BIG.uid, { log: BIG.log, seq: 4000, originSessionId: "s" }, 10),
     "copies of a message": () =>
       store.findCopies([{ uid: BIG.uid, sessionId: "s" }], { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 }),
     ...Object.fromEntries(lists),

@@ -117,8 +117,8 @@ async function keysOf(storage: StorageManager, sessionIds: readonly string[]): P
 }
 
 /**
- * Writes one session as of one moment. Resolves to false when it no longer exists, or no longer belongs to the owner, if
- * one was asked for.
+ * Writes one session as of one moment. Resolves to false when it no longer exists, or no longer belongs to the owner,
+ * if one was asked for.
  */
 async function writeSession(
   storage: StorageManager,

@@ -13,6 +13,7 @@ const SMALL: Session = {
 const LARGE: Session = {
   ...{ sessionId: "語".repeat(42), parentId: "p".repeat(128), forkPointId: "f".repeat(128), title: "é".repeat(512) },
   ...{ createTimeMicros: TIME, updateTimeMicros: TIME, expireTimeMicros: TIME },
+  ...{ owner: "é".repeat(64) },
   ...{ inheritedCount: 2 ** 53 - 1, messageCount: 2 ** 53 - 1, revision: 2 ** 53 - 1, reverted: true },
   metadata: { list: [1, null, "x".repeat(60_000)], deep: { deeper: { "": true } } },
   labels: Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`${i}`.padEnd(64, "k"), "é".repeat(128)])),

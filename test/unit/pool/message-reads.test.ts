@@ -47,6 +47,23 @@ function refuses(error: Error): void {
   };
 }
 
+it("tells the provider what the caller may see in every read, also in those that compute an answer", async () => {
+  const access = { owner: "ada" };
+  provider.respond = (options) => {
+    if (options?.limit !== undefined) throw new NotImplementedError("ReadingProvider", "limits");
+    return all;
+  };
+  await read({ limit: 2, access });
+  await read({ limit: 2, offset: 1, access });
+  await sessions.getMessage("s", "m1", { access });
+  await sessions.getMessageCount("s", { access });
+  await sessions.getSession("s", { access });
+  await sessions.loadSession("s", { limit: 2, access });
+  await sessions.listMessages("s", { limit: 2, access });
+  expect(provider.asked.length).toBeGreaterThan(7);
+  for (const options of provider.asked) expect(options).toMatchObject({ access });
+});
+
 describe("getMessages", () => {
   it("passes the limit on and uses the answer", async () => {
     provider.respond = (options) => all.slice(-(options?.limit ?? 0));

@@ -28,7 +28,7 @@ export const ticket = ticketText === undefined ? undefined : readTicket(ticketTe
 export const canWrite = ticketText === undefined || ticket?.scope === "write";
 
 /** Reads the claims of a ticket, which is `spt_` and a JWS in its compact form. */
-export function readTicket(text: string): Ticket | undefined {
+function readTicket(text: string): Ticket | undefined {
   const payload = /^spt_[\w-]+\.([\w-]+)\.[\w-]+$/.exec(text)?.[1];
   if (payload === undefined) return undefined;
   try {

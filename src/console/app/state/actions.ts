@@ -22,7 +22,7 @@ export function endLinks(session: Session): void {
   dialog.value = {
     kind: "confirm",
     title: "End all links of this session?",
-    text: "Every link to this session that anybody has made stops working, and pages that it has open end at once. Copies and keys are not affected. New links can be made afterwards.",
+    text: "Every link to this session stops working, whoever made it, and pages that it has opened end at once. Copies and keys are not affected. New links can be made afterwards.",
     label: "End all links",
     isDanger: true,
     run: async () => {

@@ -58,7 +58,7 @@ function isOwner(word: string): boolean {
 }
 
 /** What the service is to filter by. An owner that is still being typed does not count. */
-export function serviceFilter(text: string): SessionFilter {
+function serviceFilter(text: string): SessionFilter {
   const words = split(text);
   const labels = words.filter(isLabel);
   const [, quoted, plain] = words.map((word) => /^owner:(?:"([^"]*)"|([^"\s]\S*))$/i.exec(word)).find(Boolean) ?? [];

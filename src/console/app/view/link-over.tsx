@@ -1,4 +1,5 @@
 import { FileX, Hourglass, type IconNode, Link2Off } from "lucide";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { type ApiError, apiKey, CODE } from "../api/http.js";
 import { ticket } from "../api/ticket.js";
 import { unsent } from "../state/composer.js";
@@ -7,11 +8,16 @@ import { Icon } from "./icon.js";
 
 /** What is shown in place of the session when its link opens nothing, or nothing any more: why, and what to do. */
 export function LinkOver({ error }: { error?: unknown }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Screen readers say what has happened to the session that was open.
+  useLayoutEffect(() => heading.current?.focus(), []);
   const [node, title, text] = reasonOf(error);
   return (
     <main class="home problem">
       <Icon node={node} size={40} />
-      <h1>{title}</h1>
+      <h1 ref={heading} tabindex={-1}>
+        {title}
+      </h1>
       <p>{text}</p>
       {unsent.value.trim() !== "" && (
         <label class="labelled unsent">

@@ -69,7 +69,7 @@ export function openApiDocument(methods: readonly ApiMethod[], version = "1", li
         bearer: {
           type: "http",
           scheme: "bearer",
-          description: "An API key or a JWT; none where the server has no keys.",
+          description: "An API key, a JWT or a ticket; none where the server has no keys.",
         },
       },
     },

@@ -1,5 +1,7 @@
+import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
+import { DomainError } from "../../../domain/errors.js";
 import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../log-store.js";
@@ -31,8 +33,8 @@ interface Erasure {
 }
 
 /**
- * Deletes all sessions of an owner and erases what they hold. First come the owner's own sessions: they are deleted, and
- * every entry of their logs is overwritten, so that nobody can read the content there any more. Then come all other
+ * Deletes all sessions of an owner and erases what they hold. First come the owner's own sessions: they are deleted,
+ * and every entry of their logs is overwritten, so that nobody can read the content there any more. Then come all other
  * sessions: copies under way end, records that show what was overwritten note an edit, and copies of the owner's
  * messages are overwritten, too. What somebody has copied meanwhile from a session that was not reached yet is found by
  * the next pass. Drafts need nothing of their own, because they are logs of their session.
@@ -46,7 +48,11 @@ export class OwnerEraser {
 
   /** Implements {@link StorageProvider.eraseOwner}. */
   async run(owner: string, options: EraseOptions = {}): Promise<OwnerErasure> {
+    checkMayErase(options);
     const { context, replacer, onMarked } = this.#parts;
+    if (options.access !== undefined) {
+      throw new DomainError("permission_denied", "Erasing reaches the sessions of all, beyond the caller's own");
+    }
     const marks = new ErasureMarks(context, replacer, onMarked);
     const erasure: Erasure = { owner, options, places: new ErasedPlaces(), marks, own: new Map(), passes: 0 };
     for (let round = 1; ; round++) {

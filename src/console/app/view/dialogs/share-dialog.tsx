@@ -47,8 +47,8 @@ export function ShareDialog({ session }: { session: Session }) {
       <section class="share-part" aria-label="Copy">
         <h3>A copy</h3>
         <p>
-          A new session gets a copy of all messages. Anyone who has its id and a key of this server can read it.
-          Messages that are added here later are not copied.
+          A new session gets a copy of all messages. Keys that open this session open the copy, too. Messages that are
+          added here later are not copied.
         </p>
         <button
           type="button"
