@@ -82,6 +82,12 @@ export function checkOwnerChange(call: Limited | undefined, owner: string | unde
   throw new DomainError("permission_denied", "owner is not the one that the caller is bound to");
 }
 
+/** Throws `permission_denied` when the caller's access is limited, because erasing reaches the sessions of all. */
+export function checkMayErase(call: Limited): void {
+  if (call.access === undefined) return;
+  throw new DomainError("permission_denied", "Erasing reaches the sessions of all, beyond those of the caller");
+}
+
 /**
  * The filter by owner for a list of sessions for which the caller asks with this one; null when the list holds no
  * session that the caller may see. `permission_denied`: the caller has a ticket.

@@ -461,7 +461,8 @@ export abstract class StorageProvider {
    * of it, because they are forks or shares of these sessions or copied messages from them, show it erased from now on,
    * and get a new revision. Messages that the owner's sessions only share with the session that wrote them stay there.
    * Once this has resolved, no later read returns the old content, and no file of the store holds it. Sessions that the
-   * owner gets meanwhile may be left. Repeating it is safe and continues a call that failed.
+   * owner gets meanwhile may be left. Repeating it is safe and continues a call that failed. `permission_denied`: the
+   * caller's access is limited.
    */
   eraseOwner(_owner: string, _options?: EraseOptions): Promise<OwnerErasure> {
     return this.#lacks("erasing owners");

@@ -3,6 +3,7 @@ import { StorageManager, type StorageOperations } from "../../src/storage/storag
 import type { StorageProvider } from "../../src/storage/storage-provider.js";
 import { describeAccess } from "./storage-provider/access.js";
 import { describeAccessChanges } from "./storage-provider/access-changes.js";
+import { describeAccessLists } from "./storage-provider/access-lists.js";
 import { describeAppends } from "./storage-provider/appends.js";
 import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
@@ -104,6 +105,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeBatches(subject);
   describeTurns(subject);
   describeAccess(subject);
+  describeAccessLists(subject);
   describeAccessChanges(subject);
   describeOlderMessages(subject);
   describeReads(subject);

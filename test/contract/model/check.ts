@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { LogStoreHarness } from "../log-store/subject.js";
+import { boundTo } from "./bound-provider.js";
 import { FollowerSlots } from "./follow.js";
 import { naiveState } from "./naive-sessions-provider.js";
 import { NaiveStorageProvider } from "./naive-storage-provider.js";
@@ -11,6 +12,9 @@ import { type Outcome, outcomeOf, type Slots } from "./run.js";
 
 /** How many sweeps may be needed until nothing is left of the sessions that were deleted. */
 const MOST_SWEEPS = 60;
+
+/** Operations that only callers without limits may do. */
+const UNBOUND: ReadonlySet<Operation["op"]> = new Set(["erase", "give"]);
 
 type OperationOf<Op extends Operation["op"]> = Extract<Operation, { readonly op: Op }>;
 
@@ -55,7 +59,7 @@ class Run {
     this.#followers = new FollowerSlots(this.#naive);
   }
 
-  async step({ by, ...operation }: Step): Promise<void> {
+  async step({ by, as, ...operation }: Step): Promise<void> {
     const provider = this.#providers.at(by);
     this.#providers.tick();
     if (operation.op === "wait") this.#providers.passStale();
@@ -65,7 +69,7 @@ class Run {
     else if (operation.op === "expireLater") await this.#expireLater(provider, operation);
     else if (operation.op === "search" && this.#providers.store.searchEntries === undefined) return;
     else if (operation.op === "follow") await this.#followers.follow(provider, operation);
-    else await this.#compare(provider, operation);
+    else await this.#compare(provider, operation, UNBOUND.has(operation.op) ? undefined : as);
   }
 
   /** Compares all histories, with and without their ancestors, as every provider sees them. */
@@ -96,17 +100,23 @@ class Run {
     expect(await store.listOrphans(1000)).toEqual([]);
   }
 
-  async #compare(provider: StorageOperations, given: Operation): Promise<void> {
+  /** `as`: the owner to whom the caller is bound, if any. */
+  async #compare(provider: StorageOperations, given: Operation, as?: string): Promise<void> {
     const operation = this.#resolved(given);
     if (operation === null) return;
     if (operation.op === "append" || operation.op === "turn") await this.#learnDrafts(provider, operation);
-    const real = await outcomeOf(provider, operation, this.#slots);
-    const onNaive = () => outcomeOf(this.#naive, withMadeIds(operation, real), this.#naiveSlots);
+    const real = await outcomeOf(as === undefined ? provider : boundTo(as, provider), operation, this.#slots);
+    const onNaive = async () => {
+      this.#naive.caller = as;
+      const outcome = await outcomeOf(this.#naive, withMadeIds(operation, real), this.#naiveSlots);
+      this.#naive.caller = undefined;
+      return outcome;
+    };
     const naive = await onNaive();
     // Callers cannot rely on when a sweep clears away a draft that has ended.
     const isDraft = ["start", "extend", "finish", "discard"].includes(operation.op) && "message" in operation;
     const isForgotten = isDraft && JSON.stringify(real) !== JSON.stringify(naive) && this.#forgetEnded(operation);
-    expect(real, JSON.stringify(operation)).toEqual(isForgotten ? await onNaive() : naive);
+    expect(real, JSON.stringify({ ...operation, as })).toEqual(isForgotten ? await onNaive() : naive);
   }
 
   /**

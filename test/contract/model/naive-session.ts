@@ -46,6 +46,9 @@ export interface NaiveSession {
   readonly origin: string;
   readonly sourceUid: number;
   ancestors: readonly NaiveMessage[];
+  /** The uid of the session that shows each of the ancestors' messages. */
+  ancestorUids: readonly number[];
+  owner: string | undefined;
   title: string;
   metadata: JsonObject | undefined;
   labels: Labels;
@@ -61,7 +64,7 @@ export interface NaiveSession {
 }
 
 export function toSession(session: NaiveSession): Session {
-  const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, revision } = session;
+  const { sessionId, parentId, forkPointId, inheritedCount, title, metadata, labels, owner, revision } = session;
   return {
     sessionId,
     parentId,
@@ -70,6 +73,7 @@ export function toSession(session: NaiveSession): Session {
     title,
     metadata,
     labels,
+    owner,
     createTimeMicros: session.createTimeMicros,
     updateTimeMicros: session.updateTimeMicros,
     messageCount: session.messages.length,
@@ -78,15 +82,19 @@ export function toSession(session: NaiveSession): Session {
   };
 }
 
-/** All that a session shows, oldest first. */
-export function shown(session: NaiveSession, includeAncestors = false): readonly ChatMessage[] {
+/** All that a session shows, oldest first, with its ancestors' messages from this one on. */
+export function shown(session: NaiveSession, ancestorsFrom = Number.POSITIVE_INFINITY): readonly ChatMessage[] {
   const own = session.messages.map((message, position) => ({ ...message, position, sessionId: session.sessionId }));
-  return includeAncestors ? [...session.ancestors, ...own] : own;
+  return [...session.ancestors.slice(ancestorsFrom), ...own];
 }
 
 /** The messages that its children show before their own. */
-export function ancestryOfChild(session: NaiveSession): readonly NaiveMessage[] {
-  return [...session.ancestors, ...session.messages.map((message) => ({ ...message, sessionId: session.sessionId }))];
+export function ancestryOfChild(session: NaiveSession): Pick<NaiveSession, "ancestors" | "ancestorUids"> {
+  const own = session.messages.map((message) => ({ ...message, sessionId: session.sessionId }));
+  return {
+    ancestors: [...session.ancestors, ...own],
+    ancestorUids: [...session.ancestorUids, ...own.map(() => session.uid)],
+  };
 }
 
 /** The number of messages up to and including this one, or of all messages without it. */

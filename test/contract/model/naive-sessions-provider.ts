@@ -3,6 +3,7 @@ import { sameStruct } from "../../../src/domain/json.js";
 import type { NewSession, Session, SessionChange } from "../../../src/domain/session.js";
 import type { Todo } from "../../../src/domain/todo.js";
 import type { StorageProvider } from "../../../src/storage/storage-provider.js";
+import { discardDraft, openDrafts } from "./naive-drafts.js";
 import { NaiveDraftsProvider } from "./naive-drafts-provider.js";
 import { ancestryOfChild, type NaiveSession, toSession } from "./naive-session.js";
 
@@ -22,6 +23,8 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
   readonly #state: NaiveState;
   readonly #now: () => number;
   protected readonly futureMs: number;
+  /** The owner that the caller is bound to; undefined for one that sees all sessions. */
+  caller: string | undefined;
 
   /** Identifies a session. One that is deleted and made again under the same id gets another uid. */
   uidOf(sessionId: string): number | undefined {
@@ -44,8 +47,9 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
     }
     const parent = parentId ? this.sourceOf(parentId) : undefined;
     if (parentId && parent === undefined) throw notFound("Session", parentId);
-    const ancestors = parent ? ancestryOfChild(parent) : [];
-    return toSession(this.add({ sessionId, parentId: parentId ?? "", title, metadata, labels, ancestors }));
+    const ancestry = parent ? ancestryOfChild(parent) : { ancestors: [], ancestorUids: [] };
+    const owner = this.caller ?? session.owner;
+    return toSession(this.add({ sessionId, parentId: parentId ?? "", title, metadata, labels, owner, ...ancestry }));
   }
 
   override async getSession(sessionId: string): Promise<Session> {
@@ -58,6 +62,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
     limit,
     cursor,
   }: Parameters<StorageProvider["listSessions"]>[0]) {
+    if (this.caller !== undefined && parentId !== "" && !this.living.has(parentId)) return { sessions: [] };
     const sessions = [...this.living.values()]
       .filter((session) => parentId === "" || session.parentId === parentId)
       .filter((session) =>
@@ -75,7 +80,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
 
   override async updateSession(
     sessionId: string,
-    { title, metadata, labels, expireTimeMicros }: SessionChange,
+    { title, metadata, labels, owner, expireTimeMicros }: SessionChange,
     options?: { expectedRevision?: number | undefined },
   ): Promise<Session> {
     const session = this.find(sessionId);
@@ -85,7 +90,12 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       (metadata === undefined || sameStruct(metadata, session.metadata)) &&
       (labels === undefined || sameStruct(labels, session.labels));
     const isSameExpiry = expireTimeMicros === undefined || (expireTimeMicros ?? undefined) === session.expireTimeMicros;
-    if (isSame && isSameExpiry) return toSession(session);
+    const isSameOwner = owner === undefined || owner === (session.owner ?? "");
+    if (isSame && isSameExpiry && isSameOwner) return toSession(session);
+    if (!isSameOwner) {
+      for (const { message } of openDrafts(session)) discardDraft(session, message.id);
+      session.owner = owner || undefined;
+    }
     if (expireTimeMicros !== undefined) session.expireTimeMicros = expireTimeMicros ?? undefined;
     session.title = title ?? session.title;
     session.metadata = metadata ?? session.metadata;
@@ -132,17 +142,22 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
     return this.living.get(sessionId);
   }
 
-  /** All sessions. Those whose time has passed are deleted first. */
+  /** All sessions that the caller may see. Those whose time has passed are deleted first. */
   protected get living(): ReadonlyMap<string, NaiveSession> {
     for (const [id, { expireTimeMicros = Number.POSITIVE_INFINITY }] of this.#state.sessions) {
       if (expireTimeMicros <= this.nowMicros) this.#state.sessions.delete(id);
     }
-    return this.#state.sessions;
+    const { sessions } = this.#state;
+    return this.caller === undefined
+      ? sessions
+      : new Map([...sessions].filter(([, { owner }]) => owner === this.caller));
   }
 
   protected add(
-    given: Partial<NaiveSession> & Pick<NaiveSession, "sessionId" | "parentId" | "title" | "ancestors">,
+    given: Partial<NaiveSession> &
+      Pick<NaiveSession, "sessionId" | "parentId" | "title" | "ancestors" | "ancestorUids">,
   ): NaiveSession {
+    if (this.#state.sessions.has(given.sessionId)) throw alreadyExists(given.sessionId);
     const now = this.nowMicros;
     const session: NaiveSession = {
       uid: ++this.#state.made,
@@ -160,6 +175,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       undo: null,
       ...given,
       metadata: given.metadata,
+      owner: given.owner,
       labels: given.labels ?? {},
     };
     this.#state.sessions.set(session.sessionId, session);

@@ -53,14 +53,14 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
 
   override async getSessionMessages(sessionId: string, options: GetMessagesOptions = {}) {
     const { includeAncestors, limit, offset } = options;
-    const all = shown(this.find(sessionId), includeAncestors);
+    const all = this.#shown(this.find(sessionId), includeAncestors);
     if (offset !== undefined) return all.slice(offset, limit === undefined ? undefined : offset + limit);
     return limit === undefined ? all : all.slice(Math.max(0, all.length - limit));
   }
 
   override async listMessages(sessionId: string, options: ListMessagesOptions) {
     const session = this.find(sessionId);
-    const inTime = shown(session, options.includeAncestors).filter((message) => isInTime(message, options));
+    const inTime = this.#shown(session, options.includeAncestors).filter((message) => isInTime(message, options));
     const list = options.newestFirst ? inTime.toReversed() : inTime;
     const from = options.cursor ? placeAfter(options.cursor, session, list, options) : (options.offset ?? 0);
     const messages = list.slice(from, from + options.limit);
@@ -140,6 +140,8 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
       origin,
       sourceUid: source.uid,
       ancestors: source.ancestors,
+      ancestorUids: source.ancestorUids,
+      owner: this.caller ?? source.owner,
       title: title ?? source.title,
       metadata: source.metadata,
       labels: source.labels,
@@ -193,6 +195,14 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
     session.undo = null;
     this.touch(session);
     return restored;
+  }
+
+  /** The ancestors are shown up to the first that the caller may not see. A session made again is another one. */
+  #shown(session: NaiveSession, includeAncestors: boolean | undefined): readonly ChatMessage[] {
+    if (includeAncestors !== true) return shown(session);
+    const visible = new Set([...this.living.values()].map(({ uid }) => uid));
+    const hidden = this.caller === undefined ? -1 : session.ancestorUids.findLastIndex((uid) => !visible.has(uid));
+    return shown(session, hidden + 1);
   }
 
   #copy(sourceSessionId: string, targetSessionId: string, { upToMessageId, expectedRevision }: ForkOptions) {

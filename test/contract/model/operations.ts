@@ -121,11 +121,13 @@ export type Operation =
   | { readonly op: "erase"; readonly session: string; readonly message: string }
   /** Makes the session expire after this many microseconds. Null: never. */
   | { readonly op: "expireLater"; readonly session: string; readonly afterMicros: number | null }
+  /** Gives the session another owner; empty for none. */
+  | { readonly op: "give"; readonly session: string; readonly owner: string }
   /** Moves the clock that stamps messages. */
   | { readonly op: "later" }
   | { readonly op: "sweep" }
   /** Lets enough time pass that everything read before counts as stale. */
   | { readonly op: "wait" };
 
-/** An operation, and the index of the provider that performs it. */
-export type Step = Operation & { readonly by: number };
+/** An operation, the index of the provider that performs it, and the owner to whom the caller is bound, if any. */
+export type Step = Operation & { readonly by: number; readonly as?: string | undefined };

@@ -38,6 +38,8 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
       const { session, title, labels, onlyIfFirst } = operation;
       return shownSession(await provider.updateSession(session, { title, labels }, expectedOf(onlyIfFirst)));
     }
+    case "give":
+      return shownSession(await provider.updateSession(operation.session, { owner: operation.owner }));
     case "append": {
       const [append] = operation.appends.map(toTurnAppend) as [TurnAppend];
       if (operation.creates) return appendCreating(provider, operation.session, append);

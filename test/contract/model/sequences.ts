@@ -5,6 +5,7 @@ import type { Labels } from "../../../src/domain/labels.js";
 import type { MessageQuery } from "../../../src/domain/page.js";
 import { type GivenAppend, type Operation, SESSIONS, type Step } from "./operations.js";
 
+const OWNERS = ["x", "y"] as const;
 const session = fc.constantFrom(...SESSIONS);
 const messageId = fc.constantFrom(...Array.from({ length: 10 }, (_, i) => `m${i}`));
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>, outOf: number) =>
@@ -222,6 +223,10 @@ const OPERATIONS: readonly Weighted[] = [
       afterMicros: fc.constantFrom(1, 2, 4, null),
     }),
   },
+  {
+    weight: 4,
+    arbitrary: fc.record({ op: fc.constant("give" as const), session, owner: fc.constantFrom("", ...OWNERS) }),
+  },
   { weight: 2, arbitrary: fc.record({ op: fc.constant("later" as const) }) },
   { weight: 3, arbitrary: fc.record({ op: fc.constant("sweep" as const) }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant("wait" as const) }) },
@@ -229,7 +234,7 @@ const OPERATIONS: readonly Weighted[] = [
 
 /** Sequences that begin by making two sessions, so that few steps are wasted on refusals. */
 export const steps: fc.Arbitrary<readonly Step[]> = fc
-  .array(fc.tuple(fc.oneof(...OPERATIONS), fc.integer({ min: 0, max: 2 })), {
+  .array(fc.tuple(fc.oneof(...OPERATIONS), fc.integer({ min: 0, max: 2 }), sometimes(fc.constantFrom(...OWNERS), 3)), {
     minLength: 10,
     maxLength: 60,
     size: "max",
@@ -237,5 +242,5 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc
   .map((list) => [
     { op: "create", session: "a", by: 0 },
     { op: "create", session: "b", by: 0 },
-    ...list.map(([operation, by]) => ({ ...operation, by })),
+    ...list.map(([operation, by, as]) => ({ ...operation, by, as })),
   ]);

@@ -87,6 +87,7 @@ export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
   "listSessions",
   "visibleSessions",
   "eraseMessage",
+  "eraseOwner",
   "endAbandonedDrafts",
   "readTodos",
   "replaceTodos",

@@ -63,14 +63,20 @@ export function describeAccess(subject: StorageProviderSubject): void {
       expect([...new Set(covered)].sort()).toEqual(operations.sort());
     });
 
-    it.each(OPERATIONS)("may use its own session: %s", async (name, operate) => {
-      if (!isPossible([name, operate])) return expect(subject.searches).toBe(false);
-      await ownedBy("ada", "theone");
+    it("may use its own session in every one", async () => {
+      const searcher = searching();
       await subject.provider.createSession({ sessionId: "own" }, ADA);
-      const fate = await fateOf(operate(searching(), "theone", ADA, "own"), "theone");
-      const refused = /refused|no message|an owner|from a position/.test(name);
-      if (!refused) expect(fate).toBe("done");
-      expect(fate).not.toMatch(/^not_found|^unauthenticated/);
+      for (const [i, [name, operate]] of OPERATIONS.filter(isPossible).entries()) {
+        const sessionId = `session${i}`;
+        await ownedBy("ada", sessionId);
+        const fate = await fateOf(operate(searcher, sessionId, ADA, "own"), sessionId);
+        const isRefused = /refused|no message|an owner|from a position/.test(name);
+        if (!isRefused) expect(fate, name).toBe("done");
+        expect(fate, name).not.toMatch(/^not_found|^unauthenticated/);
+        if (name.startsWith("forkConversation by") || name.startsWith("createSession")) {
+          await subject.provider.deleteSession("new", ADA);
+        }
+      }
     });
 
     it.each(Object.entries(foreign))("gets the same answers for a session %s as for none", async (what, make) => {
@@ -140,11 +146,11 @@ export function describeAccess(subject: StorageProviderSubject): void {
       const own = await refusal(subject.other.createSession({ sessionId: "own", title: "u" }, ADA), "already_exists");
       expect(error.message.replace('"s"', '"own"')).toBe(own.message);
       const others = [
-        subject.other.createSession({ sessionId: "s", parentId: "own" }, ADA),
-        subject.other.forkConversation("own", "s", { as: "fork", ...ADA }),
-        subject.other.forkConversation("own", "s", { as: "share", ...ADA }),
+        () => subject.other.createSession({ sessionId: "s", parentId: "own" }, ADA),
+        () => subject.other.forkConversation("own", "s", { as: "fork", ...ADA }),
+        () => subject.other.forkConversation("own", "s", { as: "share", ...ADA }),
       ];
-      for (const other of others) expect((await refusal(other, "already_exists")).message).toBe(error.message);
+      for (const other of others) expect((await refusal(other(), "already_exists")).message).toBe(error.message);
       expect(await stateOf(subject.provider, "s")).toEqual(before);
     });
 
@@ -192,13 +198,16 @@ export function describeAccess(subject: StorageProviderSubject): void {
     });
   });
 
-  describe("eraseMessage", () => {
-    it("is refused to callers with limited access, because it reaches the sessions of all", async () => {
+  describe("eraseMessage and eraseOwner", () => {
+    it("are refused to callers with limited access, because they reach the sessions of all", async () => {
       await ownedBy("ada", "s");
       const callers: readonly LimitedCall[] = [ADA, BOB, await withNewTicket(subject.provider, "s")];
       for (const call of callers) {
         for (const id of ["s", "missing"]) {
           await refusal(subject.provider.eraseMessage(id, "m1", call), "permission_denied");
+        }
+        for (const owner of ["ada", "bob"]) {
+          await refusal(subject.provider.eraseOwner(owner, call), "permission_denied");
         }
       }
       await subject.provider.deleteSession("s");

@@ -1,3 +1,4 @@
+import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
 import { DomainError } from "../../../domain/errors.js";
@@ -58,9 +59,7 @@ export class Eraser {
   async run(sessionId: string, messageId: string, options: EraseOptions = {}): Promise<EraseReport> {
     const { context, replacer, onMarked } = this.#parts;
     const { store } = context;
-    if (options.access !== undefined) {
-      throw new DomainError("permission_denied", "Erasing reaches the sessions of all, beyond the caller's own");
-    }
+    checkMayErase(options);
     const record = await store.readRecord(sessionId, options);
     if (record) await this.#settleDrafts(record, messageId, options);
     let target: ErasureTarget;
