@@ -12,27 +12,37 @@ import { alternate, during, type Subject } from "./slices.js";
 //
 //     npm run bench -- owners
 
-const { sessions, owners, mongoSessions, slices, sliceMs } = new Command("owners")
+const { stores, sessions, owners, mongoSessions, slices, sliceMs } = new Command("owners")
+  .option("--stores <names>", "which stores are measured", "memory,sqlite,postgres,mongodb")
   .option("--sessions <n>", "how many sessions there are", Number, 100_000)
   .option("--owners <n>", "how many owners they have", Number, 10_000)
   .option("--mongo-sessions <n>", "how many sessions there are on MongoDB", Number, 2000)
   .option("--slices <n>", "how many slices of each are measured", Number, 9)
   .option("--slice-ms <n>", "milliseconds of a slice", Number, 300)
   .parse()
-  .opts<{ sessions: number; owners: number; mongoSessions: number; slices: number; sliceMs: number }>();
+  .opts<{
+    stores: string;
+    sessions: number;
+    owners: number;
+    mongoSessions: number;
+    slices: number;
+    sliceMs: number;
+  }>();
 
 const PAGE = 100;
-const WRITERS = 32;
+const WRITERS = 256;
 /** The owner whose sessions are listed has this many, spread over all. */
 const OWN = 200;
 const LABEL = { parentId: "", labels: ["all="], limit: PAGE };
 
 const folder = await mkdtemp(join(tmpdir(), "session-pool-owners-"));
-const [postgres, mongo] = [await startPostgresServer(), await startMongoServer()];
+const isMeasured = (store: string) => stores.split(",").includes(store);
+const postgres = isMeasured("postgres") ? await startPostgresServer() : null;
+const mongo = isMeasured("mongodb") ? await startMongoServer() : null;
 try {
   console.log("| store | what | against | ratio |\n|---|---|---|---|");
-  await measure("memory", "memory:", sessions);
-  await measure("SQLite", `sqlite:${folder}/owners.db`, sessions);
+  if (isMeasured("memory")) await measure("memory", "memory:", sessions);
+  if (isMeasured("sqlite")) await measure("SQLite", `sqlite:${folder}/owners.db`, sessions);
   if (postgres) await measure("PostgreSQL", freshSchemaUrl(postgres), sessions);
   if (mongo) await measure(mongo.kind, freshDatabaseUrl(mongo), mongoSessions);
 } finally {
