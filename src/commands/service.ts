@@ -53,6 +53,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
   const stopTracing = tracing?.startTracing(VERSION);
   const storage = await openStorage(config.storage, {
     limits: config.limits,
+    quotas: config.quotas,
     retentionMs: config.retentionMs,
     draftTimeoutMs: config.draftTimeoutMs,
     search: config.search,

@@ -40,6 +40,9 @@ export class MessageBody implements BodyContent {
   /** Whether the values never change, so that their JSON may be kept. */
   readonly #isFrozen: boolean;
   #json: BodyJson | undefined;
+  /** The text to be stored, once it was measured, because whoever measures it is about to store it. */
+  #text: string | undefined;
+  #storedBytes: number | undefined;
 
   private constructor(content: BodyContent | undefined, stored: ByteRange | undefined, isFrozen = false) {
     this.#content = content;
@@ -103,9 +106,21 @@ export class MessageBody implements BodyContent {
     return this.#sizes;
   }
 
+  /** The number of bytes that the stored text takes, or would take. */
+  get storedBytes(): number {
+    if (this.#stored !== undefined) return this.#stored.end - this.#stored.start;
+    if (this.#storedBytes === undefined) {
+      const text = this.encode();
+      this.#storedBytes = Buffer.byteLength(text);
+      if (!this.#isFrozen) this.#text = text;
+    }
+    return this.#storedBytes;
+  }
+
   /** Returns the text to be stored. */
   encode(): string {
     if (this.#stored !== undefined) return this.#stored.toString();
+    if (this.#text !== undefined) return this.#text;
     const { parts, metadata } = writeJson(this.#decoded());
     const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}],"parts":\n${parts}\n`;
     return metadata === undefined ? `${front}}` : `${front},"metadata":\n${metadata}\n}`;

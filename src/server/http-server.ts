@@ -4,7 +4,7 @@ import type { ApiMethod } from "../api/method-table.js";
 import { type Address, isLoopback, type ServerLimits } from "../config/config.js";
 import type { CallPipeline } from "./call/front-call.js";
 import { makeAuthorityCheck } from "./http/authority.js";
-import { makeCors } from "./http/cors.js";
+import { makeCors, makeCorsHeaders } from "./http/cors.js";
 import type { HttpRequest, HttpResponse } from "./http/exchange.js";
 import type { HostCheck } from "./http/hosts.js";
 import { HttpListener, hearErrors } from "./http/listener.js";
@@ -80,7 +80,8 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
     }
   }
 
-  return new HttpListener({ address, handler, serverLimits, connections, tls });
+  const corsHeaders = makeCorsHeaders(options.corsOrigins);
+  return new HttpListener({ address, handler, serverLimits, connections, tls, corsHeaders });
 }
 
 /** Refuses paths of OpenAI's API where that is off, with an answer that says so. */

@@ -54,19 +54,19 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe("a ticket", () => {
-  const FRONTS: readonly (readonly [string, () => Transport])[] = [
-    ["Connect, JSON", () => createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
-    [
-      "Connect by GET",
-      () =>
-        createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "2", useHttpGet: true, useBinaryFormat: true }),
-    ],
-    ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
-    ["gRPC on the HTTP port", () => createGrpcTransport({ baseUrl: server.httpUrl })],
-    ["gRPC", () => createGrpcTransport({ baseUrl: `http://${server.grpcAddress}` })],
-  ];
+const FRONTS: readonly (readonly [string, () => Transport])[] = [
+  ["Connect, JSON", () => createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
+  [
+    "Connect by GET",
+    () =>
+      createConnectTransport({ baseUrl: server.httpUrl, httpVersion: "2", useHttpGet: true, useBinaryFormat: true }),
+  ],
+  ["gRPC-Web", () => createGrpcWebTransport({ baseUrl: server.httpUrl, httpVersion: "1.1" })],
+  ["gRPC on the HTTP port", () => createGrpcTransport({ baseUrl: server.httpUrl })],
+  ["gRPC", () => createGrpcTransport({ baseUrl: `http://${server.grpcAddress}` })],
+];
 
+describe("a ticket", () => {
   it.each(FRONTS)("opens its session and nothing else: %s", async (_front, makeTransport) => {
     const transport = makeTransport();
     const sessions = createClient(SessionService, transport);
@@ -294,6 +294,25 @@ describe("tickets end", () => {
     expect(await get("/session/r", before)).toMatchObject({ status: 401 });
     expect(await append("r", "x", before)).toMatchObject({ status: 401 });
     expect(await get("/session/r", await makeTicket("r", "read"))).toMatchObject({ status: 200 });
+  });
+
+  it.each(FRONTS)("with RevokeTickets, and their streams too: %s", async (_front, makeTransport) => {
+    await post("/session", WRITER, { sessionId: "f" });
+    const headers = { authorization: `Bearer ${await makeTicket("f", "read")}` };
+    let hasBegun = false;
+    const onHeader = () => {
+      hasBegun = true;
+    };
+    const events = createClient(MessageService, makeTransport()).watchMessages(
+      { sessionId: "f" },
+      { headers, onHeader },
+    );
+    const ended = codeOf(async () => {
+      for await (const _event of events);
+    });
+    await poll(() => hasBegun, "the watch begins");
+    await post("/session/f/ticket:revoke", WRITER);
+    expect(await ended).toBe(Code.Unauthenticated);
   });
 
   it("with their session: none makes it again, and the next one under its id is closed to them", async () => {

@@ -47,6 +47,27 @@ export const ENGINE_ROWS: readonly Row[] = [
     run: (context) => measure("appendSearchedByMany", "messages/s", context),
   },
   {
+    id: "quota-append",
+    what: "engine append on SQLite with quotas of sessions and bytes, one caller",
+    against: "without quotas",
+    target: { atLeast: 0.97 },
+    run: (context) => measure("appendCounted", "messages/s", context),
+  },
+  {
+    id: "quota-append-memory",
+    what: "engine append in memory with quotas of sessions and bytes, one caller",
+    against: "without quotas",
+    target: { atLeast: 0.97 },
+    run: (context) => measure("appendCountedInMemory", "messages/s", context),
+  },
+  {
+    id: "quota-append-postgres",
+    what: "engine append on PostgreSQL with quotas of sessions and bytes, one caller",
+    against: "without quotas",
+    target: { atLeast: 0.97 },
+    run: (context) => measureOnPostgres("appendCountedOnPostgres", "messages/s", context),
+  },
+  {
     id: "mongo-append",
     what: "engine append on MongoDB, one caller",
     against: "driver insertOne with the same write concern",

@@ -362,6 +362,10 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
         );
         return [await rest("/session/s", { at }), await connect(GET_SESSION, KEYS.ada, { at })];
       },
+      431: async () => [
+        await rest("/session/s", { headers: bearer("k".repeat(17_000)) }),
+        await connect(GET_SESSION, "k".repeat(17_000)),
+      ],
       501: async () => [
         await rest("/search?q=word"),
         await post("/sessionpool.v1.MessageService/SearchMessages", '{"q":"word"}'),

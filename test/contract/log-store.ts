@@ -3,6 +3,7 @@ import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import { describeAppends } from "./log-store/appends.js";
 import { describeConnections } from "./log-store/connections.js";
 import { describeCosts } from "./log-store/costs.js";
+import { describeCounts } from "./log-store/counts.js";
 import { describeErasures } from "./log-store/erasures.js";
 import { describeFigures } from "./log-store/figures.js";
 import { describeNamespaces } from "./log-store/namespaces.js";
@@ -56,6 +57,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
 
     describeRecords(subject);
     describeRecordLists(subject);
+    describeCounts(subject);
     describeAppends(subject);
     describeSeals(subject);
     describeReads(subject);

@@ -24,6 +24,7 @@ import { describeLists } from "./storage-provider/lists.js";
 import { describeMessageEdits } from "./storage-provider/message-edits.js";
 import { describeOlderMessages } from "./storage-provider/older-messages.js";
 import { describeOwnerErasures } from "./storage-provider/owner-erasures.js";
+import { describeQuotas } from "./storage-provider/quotas.js";
 import { describeReads } from "./storage-provider/reads.js";
 import { describeRestores } from "./storage-provider/restores.js";
 import { describeSearches } from "./storage-provider/searches.js";
@@ -121,6 +122,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeSearches(subject);
   describeTexts(subject);
   describeTodos(subject);
+  describeQuotas(subject);
   describeCalls(subject);
   describeStuckSessions(subject);
   describeErasures(subject);

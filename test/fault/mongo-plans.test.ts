@@ -157,21 +157,32 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.readRecordByUid(uid);
     await store.touchRecords?.(new Map([[uid, T0 + 9]]));
     const filters = ["", "parent"].flatMap((parentId) =>
-      [[], ["a=1"], ["a=1", "b="]].map((labels) => ({ parentId, labels })),
+      [[], ["a=1"], ["a=1", "b="]].flatMap((labels) =>
+        [undefined, "", "ada"].map((owner) => ({ parentId, labels, owner })),
+      ),
     );
     for (const filter of filters) {
       await store.listRecords(filter, { limit: 10 });
       await store.listRecords(filter, { limit: 10, after: { updateTimeMicros: T0 + 5, sessionId: "s" } });
     }
+    await store.addBytes(new Map([[uid, 1]]));
+    await store.setBytes(new Map([[uid, 1]]));
+    for (const filter of [{}, { owner: "" }, { owner: "ada" }, { key: "k" }]) await store.usage(filter);
     await store.append(log, 1, [entry(log, 1), entry(log, 2)]);
     await store.append(log, 3, [entry(log, 3, { remaining: 1 })]);
     await store.tail(log);
     await store.readRange(log, 1, 9);
     await store.seqAtTime(log, 1, 2, T0 + 2);
     await store.findById([log], ["m1"]);
+    await store.entryBytes([
+      { log, first: 1, last: 2 },
+      { log: `${uid}.2`, first: 1, last: 2 },
+    ]);
     await store.findById([log, `${uid}.2`], ["m1", "m2"]);
     const copies = { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 };
     await store.findOwned(uid, "m2");
+    await store.listOwned(uid, undefined, 2);
+    await store.listOwned(uid, { log, seq: 1, originSessionId: "s" }, 2);
     await store.overwriteEntries(await store.findCopies([{ uid, sessionId: "s" }, made], copies));
     await store.seal(log);
     const cut = await replaced(store, made, { dropped: [{ log, first: 2, last: 2 }] });

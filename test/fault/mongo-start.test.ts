@@ -1,10 +1,12 @@
-import { MongoClient } from "mongodb";
+import { BSON, MongoClient } from "mongodb";
 import { afterAll, describe, expect, it } from "vitest";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { INDEXES, indexStatements, SCHEMA_VERSION } from "../../src/storage/mongodb/mongo-schema.js";
 import { created } from "../contract/log-store/fixtures.js";
 import { databaseNameOf } from "../support/mongo-database.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { answeredBefore, answeredNow, releasedStore } from "../support/released-store.js";
 
 const server = await startMongoServer();
 afterAll(() => server?.stop());
@@ -84,6 +86,46 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         },
       ]);
       await next.close();
+    });
+  });
+
+  it("upgrades a database of version 0.2.0, which then has owners beside what it had", async () => {
+    await withDatabase(async (url, client) => {
+      for (const line of releasedStore("mongodb.ejson").trim().split("\n")) {
+        const { collection, document } = BSON.EJSON.parse(line, { relaxed: false });
+        await client.db().collection(collection).insertOne(document);
+      }
+      const database = await MongoLogDatabase.connect(url);
+      const store = database.namespace("default");
+      const before = answeredBefore("mongodb.answers.jsonl");
+      expect(await answeredNow(store)).toEqual(before);
+      const labels = ["topic=travel"];
+      const all = await store.listRecords({ parentId: "", owner: "" }, { limit: 99 });
+      expect(all.map(({ sessionId }) => sessionId).sort()).toEqual(Object.keys(before).sort());
+      expect(await store.listRecords({ parentId: "", owner: "", labels }, { limit: 99 })).toHaveLength(3);
+      expect(await store.usage({ owner: "" })).toEqual({ sessions: all.length, bytes: 0, uncounted: all.length });
+      await new LogHistoryProvider(store).updateSession("trip", { owner: "ada" });
+      expect(await store.listRecords({ parentId: "", owner: "ada", labels }, { limit: 99 })).toHaveLength(1);
+      const schema = client.db().collection<{ _id: string; version: number }>("schema");
+      expect(await schema.findOne({ _id: "version" })).toMatchObject({ version: SCHEMA_VERSION });
+      await database.close();
+    });
+  });
+
+  it("is upgraded again when the process before has made only some of the indexes", async () => {
+    await withDatabase(async (url, client) => {
+      const schema = client.db().collection<{ _id: string; version: number }>("schema");
+      await schema.insertOne({ _id: "version", version: 2 });
+      const [first] = INDEXES.filter(({ name }) => name === "namespace_owner_update");
+      await client
+        .db()
+        .collection("sessions")
+        .createIndex({ ...first?.key } as never, { name: first?.name ?? "" });
+      await (await MongoLogDatabase.connect(url)).close();
+      const keys = await client.db().collection("sessions").listIndexes().toArray();
+      const wanted = INDEXES.filter(({ collection }) => collection === "sessions").map(({ name }) => name);
+      expect(keys.map(({ name }) => name)).toEqual(expect.arrayContaining(wanted));
+      expect(await schema.findOne({ _id: "version" })).toMatchObject({ version: SCHEMA_VERSION });
     });
   });
 

@@ -50,6 +50,15 @@ export function readsOf(database: PostgresLogDatabase): Calls {
     "a place by time": () => store.seqAtTime(BIG.log, 1, BIG.messages, T0 + 777),
     "messages by id": () => store.findById([BIG.log, "u3.1"], ["m1", "m2", "m9999", "none"]),
     "messages of an owner": () => store.findOwned(BIG.uid, "m77"),
+    "the bytes of entries": () =>
+      store.entryBytes([
+        { log: BIG.log, first: 777, last: 799 },
+        { log: "u3.1", first: 1, last: Number.MAX_SAFE_INTEGER },
+      ]),
+    "what an owner of few takes": () => store.usage({ owner: "few5" }),
+    "what the sessions of a key take": () => store.usage({ key: "k5" }),
+    "places of an owner": () => store.listOwned(BIG.uid, undefined, 10),
+    "later places of an owner": () => store.listOwned(BIG.uid, { log: BIG.log, seq: 4000, originSessionId: "s" }, 10),
     "copies of a message": () =>
       store.findCopies([{ uid: BIG.uid, sessionId: "s" }], { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 }),
     ...Object.fromEntries(lists),
@@ -76,11 +85,13 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
     );
     if (stored !== last - first + 1) throw new Error(`The append to ${name} answered ${stored}`);
   };
+  const bytes = new Map([uid, `${uid}-other`, "u7", "nobody"].map((one) => [one, 5]));
   const setTodos = async () => store.replaceTodos([], (await store.readTodos()).revision);
   return {
     "a new session": () => created(store, uid, { parentId: "parent", labels: { all: "", some: "7" } }),
     "another one": () => created(store, `${uid}-other`),
     "the count of forks": async () => [await store.raiseForks(sessionId), await store.addFork(uid, -1)],
+    "counted bytes": async () => [await store.addBytes(bytes), await store.setBytes(bytes)],
     "appends to two sessions": () => Promise.all([appended(log, 1, 1), appended(`${uid}-other.1`, 1, 1)]),
     "an append": () => appended(`${uid}-other.1`, 2, 2),
     "a batch": () => appended(log, 2, 9),
@@ -122,6 +133,8 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
 export function surveysOf(database: PostgresLogDatabase): Calls {
   return {
     "logs without a session": () => database.namespace("default").listOrphans(20),
+    "what a namespace takes": () => database.namespace("default").usage({}),
+    "what an owner of many takes": () => database.namespace("default").usage({ owner: "o1" }),
     "all namespaces": () => database.listNamespaces(),
     figures: () => database.figures(),
   };

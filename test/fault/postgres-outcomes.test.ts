@@ -10,7 +10,7 @@ import { freshSchemaUrl, startOwnPostgresServer } from "../support/postgres-serv
 import { OPERATIONS, type Operation } from "./store-operations.js";
 
 /** These are not repeated after an unknown outcome, and the list of todos has no mark of its writer to read back. */
-const NEVER_TWICE = /^(raiseForks|addFork|deleteRecord|replaceTodos)/;
+const NEVER_TWICE = /^(raiseForks|addFork|addBytes|deleteRecord|replaceTodos)/;
 
 const server = await startOwnPostgresServer({ fast: true });
 const operations = OPERATIONS.filter(({ name }) => name !== "touchRecords");

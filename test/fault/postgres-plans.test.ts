@@ -160,7 +160,8 @@ async function fill(s: string): Promise<void> {
     SELECT ${uid}, ${namespace}, ${uid}, CASE WHEN u % 2 = 0 THEN 'parent' ELSE '' END, ${T0} + u,
       CASE WHEN u % 3 = 0 THEN ${T0} + u END, 1, u % 2, false, false, false, u % 5 / 4, u % 5 / 4,
       CASE WHEN u % 7 = 0 THEN u END, 1, ARRAY[${uid} || '.1'], ARRAY['all=', 'too=', 'some=' || u % 100], '[]', '{}',
-      CASE u % 4 WHEN 0 THEN '' WHEN 1 THEN 'few' || u / 100 ELSE 'o1' END
+      CASE u % 4 WHEN 0 THEN '' WHEN 1 THEN 'few' || u / 100 ELSE 'o1' END,
+      'k' || u / 100, CASE WHEN u % 3 = 0 THEN u END
     FROM ${from}`;
   await query(
     url,

@@ -25,7 +25,8 @@ export interface Operation {
   readonly answer: unknown;
   /**
    * When the operation may fail because it is not repeated. `unknown`: when it may have taken effect, because a count
-   * must not change twice. `ever`: after any failure, because a ping reports the current state.
+   * must not change twice. `ever`: after any failure, because a ping reports the current state, and a refusal of
+   * several records at once does not tell which of them it was about.
    */
   readonly mayFail?: "unknown" | "ever";
   /** Whether reading alone may give the answer, when the write keeps failing. */
@@ -104,6 +105,33 @@ export const OPERATIONS: readonly Operation[] = [
     run: (store, call) => store.addFork("u", 1, call),
     answer: true,
     check: (store, isDone) => expectForks(store, isDone),
+  },
+  {
+    name: "addBytes",
+    mayFail: "ever",
+    prepare: (store) => created(store, "u", { isCounted: true }),
+    run: (store, call) => store.addBytes(new Map([["u", 5]]), call),
+    answer: undefined,
+    check: async (store, isDone) => expect((await store.usage({})).bytes).toBeOneOf(isDone ? [5] : [0, 5]),
+  },
+  {
+    name: "setBytes",
+    prepare: (store) => created(store, "u"),
+    run: (store, call) => store.setBytes(new Map([["u", 5]]), call),
+    answer: undefined,
+    check: async (store, isDone) => expect((await store.usage({})).bytes).toBeOneOf(isDone ? [5] : [0, 5]),
+  },
+  {
+    name: "entryBytes",
+    prepare: (store) => fill(store, "u.1", 1, 2),
+    run: (store, call) => store.entryBytes([{ log: "u.1", first: 1, last: 9 }], call),
+    answer: entries("u.1", 1, 2).reduce((sum, { body }) => sum + Buffer.byteLength(body.encode()), 0),
+  },
+  {
+    name: "usage",
+    prepare: (store) => created(store, "u", { isCounted: true }),
+    run: (store, call) => store.usage({}, call),
+    answer: { sessions: 1, bytes: 0, uncounted: 0 },
   },
   {
     name: "readRecordByUid",

@@ -158,8 +158,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "verdict-by-place",
     DRAFT_WRITER,
-    "const stored = await this.#context.store.append(ref.log, entry.seq, [entry], call);",
-    "const stored = Number(await this.#context.store.append(ref.log, entry.seq, [entry], call)) || 1;",
+    "const stored = await this.#context.append(record, ref.log, entry.seq, [entry], call);",
+    "const stored = Number(await this.#context.append(record, ref.log, entry.seq, [entry], call)) || 1;",
   ),
   rule(
     "draft-appended-once",

@@ -6,6 +6,8 @@ import type {
   RecordFilter,
   RecordPage,
   SessionRecord,
+  Usage,
+  UsageFilter,
 } from "../../src/storage/history/log-store.js";
 import { namesLog, ownerOf, sweepTimeOf, UPDATE_TIME_SLACK_MICROS } from "../../src/storage/history/record-facts.js";
 
@@ -45,6 +47,8 @@ export class SimDatabase {
   updateSlackMicros = UPDATE_TIME_SLACK_MICROS;
   readonly #records = new Map<string, RecordDocument>();
   readonly #uids = new Map<string, string>();
+  /** The counted bytes of the records that have some. */
+  readonly #bytes = new Map<string, number>();
   /** The uids that no record can have, each with the name of the write that has blocked it. */
   readonly #blocked = new Map<string, object>();
   readonly #logs: Map<string, Log>;
@@ -75,6 +79,7 @@ export class SimDatabase {
     if (this.#blocked.has(next.uid) || (!next.deleted && this.#uids.has(next.sessionId))) return "exists";
     if (!next.deleted) this.#uids.set(next.sessionId, next.uid);
     this.#put({ ...next, forks: 0 }, {});
+    if (next.isCounted) this.setBytes(next.uid, 0);
     return "created";
   }
 
@@ -144,7 +149,27 @@ export class SimDatabase {
   deleteRecord(uid: string): boolean {
     if (!this.#records.get(uid)?.record.deleted) return false;
     this.#owners.delete(uid);
+    this.#bytes.delete(uid);
     return this.#records.delete(uid);
+  }
+
+  /** Adds to the counted bytes of a record that has some. */
+  addBytes(uid: string, more: number): void {
+    const before = this.#bytes.get(uid);
+    if (before !== undefined) this.#bytes.set(uid, Math.max(0, before + more));
+  }
+
+  setBytes(uid: string, bytes: number): void {
+    if (this.#records.has(uid)) this.#bytes.set(uid, bytes);
+  }
+
+  usage({ owner, key }: UsageFilter): Usage {
+    const counts = this.records()
+      .filter((r) => !r.deleted && (owner === undefined || (r.owner ?? "") === owner))
+      .filter((r) => key === undefined || r.creatorKey === key)
+      .map(({ uid }) => this.#bytes.get(uid));
+    const bytes = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+    return { sessions: counts.length, bytes, uncounted: counts.filter((one) => one === undefined).length };
   }
 
   listRecords(filter: RecordFilter, page: RecordPage): SessionRecord[] {
@@ -152,6 +177,7 @@ export class SimDatabase {
     return this.records()
       .filter((r) => !r.deleted && (filter.parentId === "" || r.parentId === filter.parentId))
       .filter((r) => filter.labels?.every((label) => labelTexts(r.labels).includes(label)) ?? true)
+      .filter((r) => filter.owner === undefined || filter.owner === (r.owner ?? ""))
       .sort((a, b) => -compareUpdates(a, b))
       .filter((r) => after === undefined || compareUpdates(r, after) < 0)
       .slice(0, page.limit);

@@ -18,6 +18,8 @@ import type {
   Segment,
   SessionRecord,
   Tail,
+  Usage,
+  UsageFilter,
 } from "../../src/storage/history/log-store.js";
 import { newestOf } from "../../src/storage/history/newest.js";
 import type { Row, SimDatabase } from "./sim-database.js";
@@ -126,6 +128,30 @@ export abstract class SimStore implements LogStore {
 
   addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
     return this.request(call, "addFork", [uid, delta], () => this.db.addFork(uid, delta));
+  }
+
+  /** Sends one request for each record, and none again. */
+  async addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    for (const [uid, more] of bytes)
+      await this.request(call, "addBytes", [uid, more], () => this.db.addBytes(uid, more));
+  }
+
+  async setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    for (const [uid, counted] of bytes) {
+      await this.request(call, "setBytes", [uid, counted], () => this.db.setBytes(uid, counted));
+    }
+  }
+
+  entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    const bytesOf = ({ log, first, last }: Segment) =>
+      [...this.db.rows(log).values()]
+        .filter(({ seq }) => seq >= first && seq <= last)
+        .reduce((sum, { entry }) => sum + Buffer.byteLength(entry?.body.encode() ?? ""), 0);
+    return this.request(call, "entryBytes", [ranges], () => ranges.reduce((sum, range) => sum + bytesOf(range), 0));
+  }
+
+  usage(filter: UsageFilter, call?: Call): Promise<Usage> {
+    return this.request(call, "usage", [filter], () => this.db.usage(filter));
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {

@@ -134,9 +134,10 @@ export class JwtChecker implements CredentialChecker {
     const namespace = payload[this.#options.namespaceClaim];
     const scope = widestScope(payload[this.#options.scopeClaim]);
     const name: unknown = payload.sub ?? "token";
-    if (typeof name !== "string") return undefined;
     if (typeof namespace !== "string" || !isNamespace(namespace) || scope === undefined) return undefined;
+    // Before the name, because the owner may be in the same claim.
     const access = scope === "admin" ? undefined : this.#accessOf(payload);
+    if (typeof name !== "string") return undefined;
     const revoked = this.#present.removalOf(key);
     // The key was removed from the set meanwhile.
     if (revoked === undefined) return undefined;

@@ -4,6 +4,7 @@ import { authorityOf } from "./authority.js";
 import type { HttpRequest, HttpResponse } from "./exchange.js";
 import { hearErrors } from "./listener.js";
 import { HttpProblem } from "./problem.js";
+import type { CorsHeaders } from "./refusals.js";
 import { writeHead } from "./respond.js";
 
 const METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS";
@@ -57,9 +58,24 @@ const RESPONSE_HEADERS = [
 export type Cors = (request: HttpRequest, response: HttpResponse) => boolean;
 
 /**
+ * For these origins; `*` means all. Only origins that are named may send credentials. This server has no use for them
+ * itself, but a proxy in front of it may sign users in by cookie.
+ */
+export function makeCorsHeaders(origins: readonly string[]): CorsHeaders {
+  const exposed = { "Access-Control-Expose-Headers": RESPONSE_HEADERS };
+  const known = new Set(origins);
+  if (known.has("*")) {
+    const forAll = { "Access-Control-Allow-Origin": "*", ...exposed };
+    return (origin) => (origin === undefined ? {} : forAll);
+  }
+  const named = { "Access-Control-Allow-Credentials": "true", ...exposed };
+  return (origin) =>
+    origin !== undefined && known.has(origin) ? { "Access-Control-Allow-Origin": origin, ...named } : {};
+}
+
+/**
  * CORS for these origins; `*` means all. Without any, pages of other origins cannot call, and a change that a browser
- * sends for one is refused. Only origins that are named may send credentials. This server has no use for them itself,
- * but a proxy in front of it may sign users in by cookie.
+ * sends for one is refused.
  */
 export function makeCors(origins: readonly string[]): Cors {
   if (origins.length === 0) {
@@ -68,21 +84,14 @@ export function makeCors(origins: readonly string[]): Cors {
       return false;
     };
   }
-  const all = origins.includes("*");
-  const known = new Set(origins);
+  const variesByOrigin = !origins.includes("*");
+  const headersFor = makeCorsHeaders(origins);
   return (request, response) => {
-    if (!all) response.setHeader("Vary", "Origin");
-    const { origin } = request.headers;
-    if (origin === undefined || !(all || known.has(origin))) {
-      refuseForeignPage(request);
-      return false;
-    }
-    response.setHeader("Access-Control-Allow-Origin", all ? "*" : origin);
-    if (!all) response.setHeader("Access-Control-Allow-Credentials", "true");
-    if (!isPreflight(request)) {
-      response.setHeader("Access-Control-Expose-Headers", RESPONSE_HEADERS);
-      return false;
-    }
+    if (variesByOrigin) response.setHeader("Vary", "Origin");
+    const headers = Object.entries(headersFor(request.headers.origin));
+    for (const [name, value] of headers) response.setHeader(name, value);
+    if (headers.length === 0) refuseForeignPage(request);
+    if (headers.length === 0 || !isPreflight(request)) return false;
     hearErrors(request, response);
     response.setHeader("Access-Control-Allow-Methods", METHODS);
     response.setHeader("Access-Control-Allow-Headers", [REQUEST_HEADERS, ...openaiHeaders(request)].join(", "));

@@ -20,7 +20,7 @@ import { readAbsoluteForm } from "./authority.js";
 import { bindConnection, connectionOf, type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { inOrder, type LastAnswers } from "./in-order.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
-import { refuseExpectation, refuseHeaders, refuseMalformed, refuseTunnel } from "./refusals.js";
+import { type CorsHeaders, refuseExpectation, refuseHeaders, refuseMalformed, refuseTunnel } from "./refusals.js";
 
 /** Must never throw. */
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void;
@@ -31,6 +31,8 @@ export interface HttpListenerOptions {
   readonly serverLimits: ServerLimits;
   readonly connections: Connections;
   readonly tls?: TlsFiles | undefined;
+  /** What answers to requests that never reach the handler say to pages of other origins. */
+  readonly corsHeaders?: CorsHeaders | undefined;
 }
 
 const KEEP_ALIVE_MS = 75_000;
@@ -117,7 +119,7 @@ export class HttpListener {
 }
 
 function makeHttp1Server(
-  { handler, serverLimits }: HttpListenerOptions,
+  { handler, serverLimits, corsHeaders = () => ({}) }: HttpListenerOptions,
   lastAnswers: LastAnswers,
   isDraining: () => boolean,
 ): Http1Server {
@@ -149,7 +151,7 @@ function makeHttp1Server(
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     const last = lastAnswers.get(socket as Socket);
     if (error.code === "ECONNRESET" || !socket.writable || isAwaited(last)) socket.destroy();
-    else refuseMalformed(error, socket);
+    else refuseMalformed(error, socket, corsHeaders);
   });
   // There is no listener for "upgrade" on purpose: without one, Node answers an offer to upgrade, as curl --http2 and
   // Java's client make it, in HTTP/1.1.
@@ -171,7 +173,9 @@ function isAwaited(answer: ServerResponse | undefined): boolean {
   return answer.req.complete || answer.headersSent || answer.socket === null;
 }
 
-function makeHttp2Server({ handler, serverLimits: { connectionStreams } }: HttpListenerOptions): Http2Server {
+function makeHttp2Server(options: HttpListenerOptions): Http2Server {
+  const { handler, serverLimits, corsHeaders = () => ({}) } = options;
+  const { connectionStreams } = serverLimits;
   const server = createHttp2Server(
     {
       maxHeaderListPairs: MAX_HEADER_PAIRS,
@@ -181,7 +185,7 @@ function makeHttp2Server({ handler, serverLimits: { connectionStreams } }: HttpL
     (request, response) => {
       if (areHeadersTooLarge(request.rawHeaders)) {
         hearErrors(request, response);
-        return refuseHeaders(request, response);
+        return refuseHeaders(request, response, corsHeaders);
       }
       joinAuthorization(request.headers, request.rawHeaders);
       handler(request, response);

@@ -1,9 +1,12 @@
 import { permits } from "../../domain/access.js";
 import { type Call, checkCall } from "../../domain/call.js";
 import { notFound } from "../../domain/errors.js";
+import { ByteCounts, bytesOf } from "./byte-counts.js";
 import type { EngineOptions, ResolvedHistoryOptions } from "./history-options.js";
 import { resolveHistoryOptions } from "./history-options.js";
-import type { LogStore, Newest, Segment, SessionRecord, Tail } from "./log-store.js";
+import type { Entry, LogStore, Newest, NextRecord, Segment, SessionRecord, Tail } from "./log-store.js";
+import { Measuring } from "./measuring.js";
+import { Quotas } from "./quotas.js";
 import { Again, Retries, type Seen } from "./retries.js";
 import { joinSegments, totalLength } from "./segments.js";
 
@@ -35,11 +38,34 @@ export function visibleSegments(head: Head): Segment[] {
 export class HistoryContext {
   readonly store: LogStore;
   readonly options: ResolvedHistoryOptions;
+  readonly counts: ByteCounts;
+  readonly measuring: Measuring;
+  readonly quotas: Quotas;
   readonly #heads = new Map<string, { readonly head: Head; readonly keptAtMs: number }>();
 
   constructor(store: LogStore, options: EngineOptions) {
     this.store = store;
     this.options = resolveHistoryOptions(options);
+    this.counts = new ByteCounts(store, this.options);
+    this.measuring = new Measuring(store, this.options, this.counts);
+    this.quotas = new Quotas(store, this.options, this.counts, () => this.measuring.begin());
+  }
+
+  /** Appends entries to a log of a session as the store does, and counts their bytes. */
+  append(
+    record: NextRecord,
+    log: string,
+    seq: number,
+    entries: readonly Entry[],
+    call?: Call,
+  ): ReturnType<LogStore["append"]> {
+    const appended = this.store.append(log, seq, entries, call);
+    if (!this.counts.counts(record)) return appended;
+    return appended.then((stored) => {
+      if (typeof stored === "number")
+        this.quotas.note(record, bytesOf(stored === entries.length ? entries : entries.slice(0, stored)));
+      return stored;
+    });
   }
 
   /**

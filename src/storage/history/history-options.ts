@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
+import type { StoredQuotas } from "../../domain/quotas.js";
 
 /** How much of a child's record the messages of its chain of parents may take, in bytes of JSON. */
 export const MAX_ANCESTRY_BYTES = 16_384;
@@ -11,6 +12,11 @@ export type SeenDrafts = Map<string, { readonly version: number; readonly sinceM
 /** Settings for how histories are kept, for programs that embed a store. Everything has a default. */
 export interface HistoryOptions {
   readonly limits?: Partial<Limits> | undefined;
+  /**
+   * How much each owner, key and namespace may have stored: no limits. A session counts for the `key` of the call that
+   * makes it.
+   */
+  readonly quotas?: StoredQuotas | undefined;
   /**
    * How long after its last change a session expires, in milliseconds. Infinity, the default, means never. It must be
    * the same for all processes of a store.
@@ -122,6 +128,7 @@ export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOp
     search: options.search ?? false,
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
     onAnomaly: options.onAnomaly ?? (() => {}),
+    quotas: options.quotas ?? {},
     limits: { ...DEFAULT_LIMITS, ...options.limits },
   };
 }

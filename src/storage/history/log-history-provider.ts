@@ -387,7 +387,10 @@ export class LogHistoryProvider extends StorageProvider {
 
   override async close(call?: Call): Promise<void> {
     const limit = closeLimit(call);
-    await Promise.all([this.#followers.close(limit), this.#updateTimes.close(limit)]);
+    const { counts, measuring } = this.#context;
+    const measured = endsBy(limit.deadlineMs, measuring.close());
+    await Promise.all([this.#followers.close(limit), this.#updateTimes.close(limit), measured]);
+    await counts.close(limit);
     await endsBy(limit.deadlineMs, this.#context.store.close());
   }
 

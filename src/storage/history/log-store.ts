@@ -33,6 +33,21 @@ export interface RecordPage {
   readonly after?: { readonly updateTimeMicros: number; readonly sessionId: string } | undefined;
 }
 
+/** Which living records to count: all of the namespace, or those of one owner (empty for none), or of one key. */
+export type UsageFilter =
+  | { readonly owner?: undefined; readonly key?: undefined }
+  | { readonly owner: string; readonly key?: undefined }
+  | { readonly owner?: undefined; readonly key: string };
+
+/** What living records take. */
+export interface Usage {
+  readonly sessions: number;
+  /** The sum of their counted bytes. */
+  readonly bytes: number;
+  /** How many of them have no counted bytes. */
+  readonly uncounted: number;
+}
+
 /** Microseconds since 1970. */
 export interface ExpiryBounds {
   readonly expireTimeMicros: number;
@@ -122,10 +137,10 @@ export interface FoundEntries {
  */
 export interface LogStore {
   /**
-   * Adds a record with `forks` 0. `exists`: a living record has the session id; nothing was stored, and the uid must
-   * not be used again, because a store may have blocked it, also before it rejected. A blocked uid gives `exists`.
-   * Sending a stored uid again gives `created`. A record that is being restored is added with `deleted` set, whether or
-   * not a living one has the session id.
+   * Adds a record with `forks` 0, and with the counted bytes 0 if it `isCounted`, otherwise without any. `exists`: a
+   * living record has the session id; nothing was stored, and the uid must not be used again, because a store may have
+   * blocked it, also before it rejected. A blocked uid gives `exists`. Sending a stored uid again gives `created`. A
+   * record that is being restored is added with `deleted` set, whether or not a living one has the session id.
    */
   createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists">;
 
@@ -140,11 +155,11 @@ export interface LogStore {
 
   /**
    * Replaces the record with this uid if its revision is still `ifRevision`, and resolves to what is stored then; null
-   * when the revision differs. Never changes `forks`, and never lowers the `updateTimeMicros` of a living record, which
-   * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this very
-   * write, it is returned; if another write made the next revision, null. If the record has changed further since,
-   * or does not exist any more, the outcome stays unknown, and this rejects with `unavailable`. It must not return null
-   * then, because the caller would take back what the record may name.
+   * when the revision differs. Never changes `forks` or the counted bytes, and never lowers the `updateTimeMicros` of a
+   * living record, which may have advanced since the caller read it. An unknown outcome is read back: if the record was
+   * made by this very write, it is returned; if another write made the next revision, null. If the record has changed
+   * further since, or does not exist any more, the outcome stays unknown, and this rejects with `unavailable`. It must
+   * not return null then, because the caller would take back what the record may name.
    */
   replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null>;
 
@@ -163,6 +178,25 @@ export interface LogStore {
 
   /** Adds to `forks` if the record exists; resolves to whether it does. Never repeated after an unknown outcome. */
   addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean>;
+
+  /**
+   * Adds to the counted bytes of records, by uid. The numbers may be negative, but no count falls below 0. Records that
+   * are missing, or have no counted bytes, stay as they are. Changes no `revision` and is no change to followers. After
+   * an error, which is not repeated, some of the records may have been changed.
+   */
+  addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void>;
+
+  /** Sets the counted bytes of the records that exist, by uid, also where they have none yet. Safe to repeat. */
+  setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void>;
+
+  /**
+   * How many bytes the stored bodies of the entries in these ranges take together: those of `MessageBody.encode()`.
+   * Missing entries and seals take none.
+   */
+  entryBytes(ranges: readonly Segment[], call?: Call): Promise<number>;
+
+  /** Counts living records. Reads an index at most, never the messages. */
+  usage(filter: UsageFilter, call?: Call): Promise<Usage>;
 
   /** Living records, most recently updated first. */
   listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]>;

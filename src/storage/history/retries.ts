@@ -1,5 +1,5 @@
 import { type Call, checkCall } from "../../domain/call.js";
-import { DomainError } from "../../domain/errors.js";
+import { DomainError, type ErrorCode } from "../../domain/errors.js";
 import type { ResolvedHistoryOptions } from "./history-options.js";
 import type { SessionRecord, Tail } from "./log-store.js";
 
@@ -24,9 +24,18 @@ export class Again extends Error {
 /** Thrown when rows that a record names do not exist. */
 export class MissingRows extends Again {}
 
+const DEFINITE: readonly ErrorCode[] = [
+  "not_found",
+  "invalid_argument",
+  "failed_precondition",
+  "already_exists",
+  "aborted",
+  "resource_exhausted",
+];
+
 /** Whether an error concerns the history rather than the store or the call. */
 export function isDefinite(error: DomainError): boolean {
-  return ["not_found", "invalid_argument", "failed_precondition", "already_exists", "aborted"].includes(error.code);
+  return DEFINITE.includes(error.code);
 }
 
 /**

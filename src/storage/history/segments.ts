@@ -193,6 +193,12 @@ export function droppedRanges(
   );
 }
 
+/** All ranges in which entries of the session's own logs may be stored, as far as its record knows. */
+export function ownRanges(record: Named & Writable & Pick<SessionRecord, "uid" | "dropped">): Segment[] {
+  const own = [...intervals(record), ...record.dropped].filter((range) => ownerOf(range.log) === record.uid);
+  return stretchesOf(own, 0);
+}
+
 /** What a record does not name of these ranges. A log that entries may be appended to counts as a whole. */
 export function unnamedBy(record: Named & Writable, ranges: readonly Segment[]): Segment[] {
   return segmentsWithout(ranges, intervals(record));

@@ -67,6 +67,8 @@ export interface Markable {
    * Absent until a sweep has seen that.
    */
   readonly markedAtMs?: number | undefined;
+  /** How many bytes the sweep has found in it then; absent where bytes are not counted. */
+  readonly bytes?: number | undefined;
 }
 
 /** A range of a session's own log that its record no longer names. */
@@ -138,7 +140,7 @@ export interface SessionRecord extends SessionFields {
   readonly origin: Origin | null;
   /** The name of the key that made the session; absent when quotas of keys are off. */
   readonly creatorKey?: string | undefined;
-  /** Whether the bytes of its entries are counted from the beginning, because quotas of bytes are on. */
+  /** Whether the store counts the bytes of its entries, because quotas of bytes are or were on. */
   readonly isCounted?: true | undefined;
   /** How often the tickets of the session were revoked; absent for never. */
   readonly ticketGeneration?: number | undefined;

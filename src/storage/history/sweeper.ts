@@ -3,7 +3,7 @@ import type { StorageProvider, SweepOptions, SweepReport } from "../storage-prov
 import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
 import type { HistoryContext } from "./heads.js";
-import type { Markable, Segment, SessionRecord } from "./log-store.js";
+import type { DroppedRange, Markable, Segment, SessionRecord } from "./log-store.js";
 import { Again } from "./retries.js";
 import { OPEN_END } from "./segments.js";
 import { SweepFailures } from "./sweep-failures.js";
@@ -175,8 +175,13 @@ export class Sweeper {
   async #sweepDropped(seen: SessionRecord, untilMs: number, seenMs: number, call: Call): Promise<number> {
     const { store } = this.#context;
     const isOld = ({ markedAtMs }: Markable) => markedAtMs !== undefined && markedAtMs <= untilMs;
+    const { measuring, quotas } = this.#context;
     const old = seen.dropped.filter(isOld);
-    for (const range of old) await this.#deleteAll(range, call);
+    const bytes = new Map<Segment, number>();
+    for (const range of old) {
+      bytes.set(range, await measuring.bytesOfMarked(seen, range, range, call));
+      await this.#deleteAll(range, call);
+    }
     let first: { readonly now: SessionRecord; readonly nowMs: number } | null = { now: seen, nowMs: seenMs };
     return this.#context.retrying(seen.sessionId, call, async (saw) => {
       const now = first?.now ?? (await store.readRecordByUid(seen.uid, call));
@@ -187,15 +192,21 @@ export class Sweeper {
       // Only copies are ever marked.
       const dead = now.namedLogs.filter(isOld).map(({ log }) => ({ log, first: 1, last: OPEN_END }));
       const left = now.dropped.filter((range) => !old.some((swept) => isSameRange(swept, range)));
+      const dropped: DroppedRange[] = [];
+      for (const range of left) dropped.push(await measuring.mark(now, range, range, nowMs, call));
       const next = {
         ...nextOf(now),
         revision: now.revision + 1,
         namedLogs: now.namedLogs
           .filter((named) => !isOld(named))
           .map((named) => (named.purpose === "copy" ? marked(named, nowMs) : named)),
-        dropped: [...left.map((range) => marked(range, nowMs)), ...dead],
+        dropped: [...dropped, ...dead],
       };
       if (!(await store.replaceRecord(next, now.revision, call))) throw new Again();
+      // Another sweep may have cleared away the same ranges. The one that removes them from the record counts them.
+      for (const range of old) {
+        if (now.dropped.some((one) => isSameRange(one, range))) quotas.note(now, -(bytes.get(range) ?? 0));
+      }
       return old.length;
     });
   }
@@ -206,7 +217,10 @@ export class Sweeper {
     }
   }
 
-  /** Recounts forks and deletes entries without an owner. Must only run while nobody else writes. */
+  /**
+   * Recounts forks, and bytes where they are counted, and deletes entries without an owner. Must only run while nobody
+   * else writes.
+   */
   async #repair(
     report: { repairedForks: number; orphans: number },
     reportProgress: () => void,
@@ -219,6 +233,9 @@ export class Sweeper {
       const records = await store.scanRecords(after, BATCH, call);
       for (const record of records) {
         forks.set(record.uid, record.forks);
+        if (!record.deleted && this.#context.counts.counts(record)) {
+          await this.#context.measuring.recount(record, call);
+        }
         for (const source of record.sources) named.set(source, (named.get(source) ?? 0) + 1);
         after = record.uid;
       }

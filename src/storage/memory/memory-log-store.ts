@@ -20,6 +20,8 @@ import type {
   Segment,
   SessionRecord,
   Tail,
+  Usage,
+  UsageFilter,
 } from "../history/log-store.js";
 import { newestOf } from "../history/newest.js";
 import { namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
@@ -61,6 +63,7 @@ export class MemoryLogStore implements LogStore {
     if (this.#own.records.get(record.uid) !== undefined) return "created";
     if (!record.deleted && this.#own.records.living(record.sessionId) !== undefined) return "exists";
     this.#put(frozenCopy({ ...record, forks: 0 }));
+    if (record.isCounted) this.#own.records.setBytes(record.uid, 0);
     return "created";
   }
 
@@ -108,6 +111,30 @@ export class MemoryLogStore implements LogStore {
     if (record === undefined) return false;
     this.#put({ ...record, forks: record.forks + delta });
     return true;
+  }
+
+  async addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    this.#enter(call);
+    const { records } = this.#own;
+    for (const [uid, more] of bytes) {
+      const before = records.bytesOf(uid);
+      if (before !== undefined) records.setBytes(uid, Math.max(0, before + more));
+    }
+  }
+
+  async setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    this.#enter(call);
+    for (const [uid, counted] of bytes) this.#own.records.setBytes(uid, counted);
+  }
+
+  async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    this.#enter(call);
+    return ranges.reduce((sum, range) => sum + (this.#state.logs.get(range.log)?.bodyBytes(range) ?? 0), 0);
+  }
+
+  async usage(filter: UsageFilter, call?: Call): Promise<Usage> {
+    this.#enter(call);
+    return this.#own.records.usage(filter);
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {

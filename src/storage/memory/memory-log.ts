@@ -76,6 +76,15 @@ export class MemoryLog {
     delete this.#bytes[entry.seq - 1];
   }
 
+  /** How many bytes the bodies in a range take. */
+  bodyBytes({ first, last }: Segment): number {
+    let bytes = 0;
+    for (const place of this.#places.slice(first - 1, last)) {
+      if (place !== undefined && place !== SEAL) bytes += Buffer.byteLength(place.body.encode());
+    }
+    return bytes;
+  }
+
   read(first: number, last: number, options: RangeOptions): Range {
     const { descending = false, limit = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY } = options;
     const step = descending ? -1 : 1;

@@ -1,5 +1,12 @@
 import { labelTexts } from "../../domain/labels.js";
-import type { ExpiryBounds, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import type {
+  ExpiryBounds,
+  RecordFilter,
+  RecordPage,
+  SessionRecord,
+  Usage,
+  UsageFilter,
+} from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { RecordOrder } from "./record-order.js";
 
@@ -9,10 +16,12 @@ export class RecordTable {
   readonly #living = new Map<string, SessionRecord>();
   readonly #order = new RecordOrder();
   readonly #children = new Map<string, RecordOrder>();
-  /** By label, by owner, and by both, as `nameOf` names them. */
+  /** By label, by owner, by both, and by key, as `nameOf` names them. */
   readonly #named = new Map<string, RecordOrder>();
   /** The uids of the records with something to sweep, by the time from which they can be swept. */
   readonly #sweepable = new Map<number, Set<string>>();
+  /** The counted bytes of the records that have some. */
+  readonly #bytes = new Map<string, number>();
   /** The uids of the living records that name drafts. */
   readonly #drafting = new Set<string>();
   /** Sorted on first use. */
@@ -44,7 +53,25 @@ export class RecordTable {
     if (record === undefined) return;
     this.#unlink(record);
     this.#byUid.delete(uid);
+    this.#bytes.delete(uid);
     this.#uids = null;
+  }
+
+  bytesOf(uid: string): number | undefined {
+    return this.#bytes.get(uid);
+  }
+
+  setBytes(uid: string, bytes: number): void {
+    if (this.#byUid.has(uid)) this.#bytes.set(uid, bytes);
+  }
+
+  usage({ owner, key }: UsageFilter): Usage {
+    const isAll = owner === undefined && key === undefined;
+    const order = isAll ? this.#order : this.#named.get(nameOf({ owner, key }));
+    const counts = order?.page({ limit: Number.POSITIVE_INFINITY }).map(({ uid }) => this.#bytes.get(uid)) ?? [];
+    const counted = counts.filter((bytes) => bytes !== undefined);
+    const bytes = counted.reduce((sum, one) => sum + one, 0);
+    return { sessions: counts.length, bytes, uncounted: counts.length - counted.length };
   }
 
   list({ parentId, labels: [first, ...others] = [], owner }: RecordFilter, page: RecordPage): SessionRecord[] {
@@ -132,21 +159,21 @@ function sweepableFrom(record: SessionRecord): number | null {
 }
 
 /** The orders that a record belongs to. */
-function namesOf({ owner = "", labels }: SessionRecord): readonly string[] {
+function namesOf({ owner = "", creatorKey: key, labels }: SessionRecord): readonly string[] {
   const texts = labelTexts(labels);
   const byLabel = texts.flatMap((label) => [nameOf({ label }), nameOf({ owner, label })]);
-  return [nameOf({ owner }), ...byLabel];
+  return [nameOf({ owner }), ...(key === undefined ? [] : [nameOf({ key })]), ...byLabel];
 }
 
-/** Names the order of the records with this owner, this label, or both. Texts may hold any character. */
-function nameOf({
-  owner,
-  label,
-}: {
+interface OrderName {
   readonly owner?: string | undefined;
   readonly label?: string | undefined;
-}): string {
-  return JSON.stringify([owner ?? null, label ?? null]);
+  readonly key?: string | undefined;
+}
+
+/** Names the order of the records with this owner, this label, or both, or with this key. Texts may hold anything. */
+function nameOf({ owner, label, key }: OrderName): string {
+  return JSON.stringify([owner ?? null, label ?? null, key ?? null]);
 }
 
 function addTo(orders: Map<string, RecordOrder>, name: string, record: SessionRecord): void {

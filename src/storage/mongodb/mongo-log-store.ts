@@ -15,6 +15,8 @@ import type {
   Segment,
   SessionRecord,
   Tail,
+  Usage,
+  UsageFilter,
 } from "../history/log-store.js";
 import { MongoAppender } from "./mongo-appender.js";
 import type { MongoChanges } from "./mongo-changes.js";
@@ -113,6 +115,22 @@ export class MongoLogStore implements LogStore {
 
   listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
     return this.#lists.list(filter, page, call);
+  }
+
+  addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.#lists.addBytes(bytes, call);
+  }
+
+  setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.#lists.setBytes(bytes, call);
+  }
+
+  entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    return this.#reads.entryBytes(ranges, call);
+  }
+
+  usage(filter: UsageFilter, call?: Call): Promise<Usage> {
+    return this.#lists.usage(filter, call);
   }
 
   touchRecords(times: ReadonlyMap<string, number>, call?: Call): Promise<void> {

@@ -1,12 +1,25 @@
-import type { Collection, Filter } from "mongodb";
+import type { Collection, Filter, Long } from "mongodb";
 import type { Call } from "../../domain/call.js";
-import type { ExpiryBounds, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import type {
+  ExpiryBounds,
+  RecordFilter,
+  RecordPage,
+  SessionRecord,
+  Usage,
+  UsageFilter,
+} from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_DRAFTING } from "./mongo-schema.js";
+import { KEY_CREATOR, KEY_DRAFTING, KEY_OWNER } from "./mongo-schema.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
+
+interface Sums {
+  readonly sessions: number;
+  readonly counted: number;
+  readonly bytes: Long | number;
+}
 
 /** Lists of the records of one namespace. Each kind of list scans an index of its own. */
 export class MongoRecordLists {
@@ -57,6 +70,53 @@ export class MongoRecordLists {
     await this.#commands.settle(call, () =>
       this.#commands.write(call, (limits) => this.#sessions.bulkWrite(updates, { ...limits, ordered: false })),
     );
+  }
+
+  async addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    const updates = this.#bytesOf(bytes, (more) => ({
+      // Only numbers are at least 0.
+      filter: { bytes: { $gte: 0 } },
+      update: [{ $set: { bytes: { $max: [int64(0), { $add: ["$bytes", int64(more)] }] } } }],
+    }));
+    if (updates.length === 0) return;
+    await this.#commands.writeOnce(call, (limits) => this.#sessions.bulkWrite(updates, { ...limits, ordered: false }));
+  }
+
+  async setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    const updates = this.#bytesOf(bytes, (counted) => ({ filter: {}, update: { $set: { bytes: int64(counted) } } }));
+    if (updates.length === 0) return;
+    await this.#commands.settle(call, () =>
+      this.#commands.write(call, (limits) => this.#sessions.bulkWrite(updates, { ...limits, ordered: false })),
+    );
+  }
+
+  async usage({ owner, key }: UsageFilter, call?: Call): Promise<Usage> {
+    const counted = {
+      namespace: this.#namespace,
+      ...(owner !== undefined && { owner: owner || null }),
+      tombstone: LIVING,
+      ...(key !== undefined && { creator_key: key }),
+    };
+    const isCounted = { $cond: [{ $gte: ["$bytes", 0] }, 1, 0] };
+    const sums = { _id: null, sessions: { $sum: 1 }, counted: { $sum: isCounted }, bytes: { $sum: "$bytes" } };
+    const hint = owner === undefined ? KEY_CREATOR : KEY_OWNER;
+    const [found] = await this.#commands.read(call, (limits) =>
+      this.#sessions.aggregate<Sums>([{ $match: counted }, { $group: sums }], { ...limits, hint }).toArray(),
+    );
+    if (found === undefined) return { sessions: 0, bytes: 0, uncounted: 0 };
+    return { sessions: found.sessions, bytes: Number(found.bytes), uncounted: found.sessions - found.counted };
+  }
+
+  /** Updates always in the same order, as `touch` does. */
+  #bytesOf(
+    bytes: ReadonlyMap<string, number>,
+    updateOf: (bytes: number) => { readonly filter: object; readonly update: object },
+  ) {
+    const sorted = [...bytes].sort(([a], [b]) => (a < b ? -1 : 1));
+    return sorted.map(([uid, number]) => {
+      const { filter, update } = updateOf(number);
+      return { updateOne: { filter: { _id: uid, namespace: this.#namespace, ...filter }, update } };
+    });
   }
 
   async listExpired(

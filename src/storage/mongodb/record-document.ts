@@ -66,25 +66,23 @@ export interface RecordDocument {
   readonly ancestry: readonly (Segment & { readonly session_id: string; readonly uid?: string })[];
   readonly undo: { readonly segments: readonly Segment[]; readonly last_timestamp: Long | number } | null;
   /** Absent in documents of version 0.1.0, which have `side_log` instead. */
-  readonly named_logs?: readonly {
+  readonly named_logs?: readonly ({
     readonly log: string;
     readonly purpose: NamedLog["purpose"];
-    readonly marked_time?: Date;
-  }[];
+  } & Marked)[];
   readonly side_log?: string | null;
   /** Absent when there are none. */
-  readonly drafts?: readonly {
+  readonly drafts?: readonly ({
     readonly log: string;
     readonly message_id: string;
     readonly timestamp: Long | number | null;
     readonly discard_when_abandoned: boolean;
     readonly end?: DraftRef["end"];
-    readonly marked_time?: Date;
-  }[];
+  } & Marked)[];
   /** Present when it names drafts, for `listDrafting`. */
   readonly drafting?: true;
   readonly rollovers: { readonly count: number; readonly at_ms: Long | number };
-  readonly dropped: readonly (Segment & { readonly marked_time?: Date })[];
+  readonly dropped: readonly (Segment & Marked)[];
   readonly edits: readonly EditDocument[];
   readonly sources: readonly string[];
   readonly forks: number;
@@ -95,6 +93,12 @@ export interface RecordDocument {
   readonly sweep_time: Date | null;
   /** Distinguishes a repeated write from another writer's. */
   readonly write: ObjectId;
+}
+
+/** The mark of a sweep, and the bytes that it has found there if they are counted. */
+interface Marked {
+  readonly marked_time?: Date;
+  readonly bytes?: Long | number;
 }
 
 /** The `tombstone` of a living session. */
@@ -284,10 +288,12 @@ function segmentOf({ log, first, last }: Segment): Segment {
   return { log, first, last };
 }
 
-function markOf({ marked_time }: { readonly marked_time?: Date }): Markable {
-  return marked_time ? { markedAtMs: marked_time.getTime() } : {};
+function markOf({ marked_time, bytes }: Marked): Markable {
+  if (!marked_time) return {};
+  return { markedAtMs: marked_time.getTime(), ...(bytes !== undefined && { bytes: Number(bytes) }) };
 }
 
-function markedTime({ markedAtMs }: Markable): { marked_time?: Date } {
-  return markedAtMs === undefined ? {} : { marked_time: new Date(markedAtMs) };
+function markedTime({ markedAtMs, bytes }: Markable): Marked {
+  if (markedAtMs === undefined) return {};
+  return { marked_time: new Date(markedAtMs), ...(bytes !== undefined && { bytes: int64(bytes) }) };
 }

@@ -48,6 +48,11 @@ export function entryStatements(s: string) {
     listOwned: `SELECT m.log, m.seq, coalesce(m.origin, m.session_id) FROM ${messages}
       WHERE m.uid = $1 AND (m.log, m.seq) > ($2, $3) AND m.id IS NOT NULL ORDER BY m.log, m.seq LIMIT $4`,
     overwrite: `SELECT ${s}.overwrite_1($1, $2, $3, $4, $5, $6, $7)`,
+    bodyBytes: `SELECT coalesce(sum(b.bytes), 0)::bigint
+      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS r(uid, log, first, last) CROSS JOIN LATERAL (
+        SELECT sum(octet_length(m.body)) AS bytes FROM ${messages}
+          WHERE m.uid = r.uid AND m.log = r.log AND m.seq BETWEEN r.first AND r.last
+      ) AS b`,
     deleteRange: deletion(s, "uid = $1 AND log = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5"),
     deleteOwned: deletion(s, "uid = $1 ORDER BY log, seq LIMIT $2"),
     /** From one owner to the next, at most $2 of them after $1. */

@@ -16,6 +16,8 @@ import type {
   Segment,
   SessionRecord,
   Tail,
+  Usage,
+  UsageFilter,
 } from "../history/log-store.js";
 import { toColumn } from "../text-column.js";
 import { PostgresLogs } from "./postgres-logs.js";
@@ -77,6 +79,22 @@ export class PostgresLogStore implements LogStore {
 
   addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
     return this.#records.addFork(uid, delta, call);
+  }
+
+  addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.#records.countBytes(bytes, false, call);
+  }
+
+  setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    return this.#records.countBytes(bytes, true, call);
+  }
+
+  entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    return this.#logs.entryBytes(ranges, call);
+  }
+
+  usage(filter: UsageFilter, call?: Call): Promise<Usage> {
+    return this.#records.usage(filter, call);
   }
 
   deleteRecord(uid: string, call?: Call): Promise<boolean> {

@@ -178,6 +178,16 @@ export class PostgresLogs {
     await pool.settle(call, () => pool.run(sql.overwrite, values, call));
   }
 
+  async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    const { pool, sql } = this.#shared;
+    const values = [
+      ...columnsOf(ranges.map(({ log }) => log)),
+      ranges.map(({ first }) => first),
+      ranges.map(({ last }) => Math.min(last, MOST)),
+    ];
+    return numberOf(await pool.read(sql.bodyBytes, values, call));
+  }
+
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     const { pool, sql } = this.#shared;
     const isOwner = "uid" in target;

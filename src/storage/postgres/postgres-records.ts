@@ -1,7 +1,7 @@
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import { blockerOf, LATE_MS } from "../history/blocked-uid.js";
-import type { Newest, NewestOptions, NextRecord, SessionRecord } from "../history/log-store.js";
+import type { Newest, NewestOptions, NextRecord, SessionRecord, Usage, UsageFilter } from "../history/log-store.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { takenKey } from "./postgres-errors.js";
 import { RECORD_COLUMNS, RECORD_FIELDS, recordValues, toEntry, toRecord } from "./rows.js";
@@ -83,6 +83,26 @@ export class PostgresRecords {
     const values = [toColumn(uid), this.#namespace, delta];
     const work = async (limited: Call) => (await pool.writeOnce(sql.addFork, values, limited)).length === 1;
     return this.#inTurn(uid, call, work);
+  }
+
+  /** The numbers are added, or with `sets` they replace the stored ones. */
+  async countBytes(bytes: ReadonlyMap<string, number>, sets: boolean, call?: Call): Promise<void> {
+    if (bytes.size === 0) return;
+    const { pool, sql } = this.#shared;
+    const values = [this.#namespace, [...bytes.keys()].map(toColumn), [...bytes.values()], sets];
+    if (sets) await pool.settle(call, () => pool.run(sql.countBytes, values, call));
+    else await pool.writeOnce(sql.countBytes, values, call);
+  }
+
+  async usage({ owner, key }: UsageFilter, call?: Call): Promise<Usage> {
+    const { pool, sql } = this.#shared;
+    const rows = () => {
+      if (owner !== undefined) return pool.read(sql.usageOfOwner, [this.#namespace, toColumn(owner)], call);
+      if (key !== undefined) return pool.read(sql.usageOfKey, [this.#namespace, toColumn(key)], call);
+      return pool.read(sql.usage, [this.#namespace], call);
+    };
+    const [[sessions, counted, sum]] = (await rows()) as [[number, number, number]];
+    return { sessions, bytes: sum, uncounted: sessions - counted };
   }
 
   async replace(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null> {

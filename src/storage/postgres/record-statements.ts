@@ -35,6 +35,11 @@ export function recordStatements(s: string) {
       WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted`,
     raiseForks: `UPDATE ${sessions} SET forks = forks + 1
       WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted RETURNING ${RECORD}`,
+    countBytes: `SELECT ${s}.count_bytes_1($1, $2, $3, $4)`,
+    usage: usage(s, ""),
+    usageOfOwner: usage(s, "AND s.owner = $2"),
+    usageOfKey: `SELECT count(*), count(s.bytes), coalesce(sum(s.bytes), 0)::bigint FROM ${sessions}
+      WHERE s.namespace = $1 AND s.creator_key = $2 AND NOT s.deleted`,
     addFork: `UPDATE ${sessions} SET forks = forks + $3 WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked
       RETURNING s.forks`,
     replace: replacement(s, "s.revision = $3 AND NOT s.blocked"),
@@ -51,6 +56,13 @@ export function recordStatements(s: string) {
 
 /** The bytes of a new record, which follow its fields. */
 const BYTES = (first: number) => `$${first + RECORD_FIELDS.length}::bigint`;
+
+/** Two indexes hold what this reads; without quotas of bytes, the second one is empty. */
+function usage(s: string, condition: string): string {
+  const living = `${s}.sessions AS s WHERE s.namespace = $1 ${condition} AND NOT s.deleted`;
+  return `SELECT (SELECT count(*) FROM ${living}), count(*), coalesce(sum(s.bytes), 0)::bigint
+    FROM ${living} AND s.bytes IS NOT NULL`;
+}
 
 function fieldsFrom(first: number): string {
   return RECORD_FIELDS.map((_, i) => `$${first + i}`).join(", ");

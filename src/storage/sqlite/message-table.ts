@@ -52,6 +52,11 @@ export class MessageTable {
    * The end of a log. `isNamed` is true only if the log is the open log of a record; the caller has to find out whether
    * a record names it otherwise.
    */
+  /** How many bytes the bodies in a range take. */
+  bodyBytes({ log, first, last }: Segment): number {
+    return this.#sql.bodyBytes.get(toColumn(log), first, last)?.[0] as number;
+  }
+
   tail(log: string, namespace: string): Tail {
     const [end, before] = this.#sql.tail.all(toColumn(log), toColumn(ownerOf(log)), namespace) as TailColumns[];
     if (end === undefined) return { last: null, state: "open", isNamed: false };

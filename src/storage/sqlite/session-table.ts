@@ -1,4 +1,12 @@
-import type { ExpiryBounds, NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
+import type {
+  ExpiryBounds,
+  NextRecord,
+  RecordFilter,
+  RecordPage,
+  SessionRecord,
+  Usage,
+  UsageFilter,
+} from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { type LabelPlace, LabelTable, pageOf } from "./label-table.js";
@@ -108,6 +116,24 @@ export class SessionTable {
     if (this.byUid(uid) === null) return false;
     this.#sql.addFork.run(delta, toColumn(uid));
     return true;
+  }
+
+  addBytes(uid: string, bytes: number): void {
+    this.#sql.addBytes.run(bytes, toColumn(uid), this.namespace);
+  }
+
+  setBytes(uid: string, bytes: number): void {
+    this.#sql.setBytes.run(bytes, toColumn(uid), this.namespace);
+  }
+
+  usage({ owner, key }: UsageFilter): Usage {
+    const { usage, usageOfOwner, usageOfKey } = this.#sql;
+    const row = () => {
+      if (owner !== undefined) return usageOfOwner.get(this.namespace, toColumn(owner));
+      return key === undefined ? usage.get(this.namespace) : usageOfKey.get(this.namespace, toColumn(key));
+    };
+    const [sessions, counted, bytes] = row() as [number, number, number];
+    return { sessions, bytes, uncounted: sessions - counted };
   }
 
   list({ parentId, labels: [label] = [], owner }: RecordFilter, page: RecordPage): SessionRecord[] {

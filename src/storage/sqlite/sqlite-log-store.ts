@@ -17,6 +17,8 @@ import type {
   Segment,
   SessionRecord,
   Tail,
+  Usage,
+  UsageFilter,
 } from "../history/log-store.js";
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
@@ -32,6 +34,7 @@ import { TodoTable } from "./todo-table.js";
 const LOOKUPS_AT_ONCE = 2000;
 const OWNERS_AT_ONCE = 500;
 const LABELED_AT_ONCE = 1000;
+const MEASURED_AT_ONCE = 5000;
 
 /** Finds the rows of a search. */
 export type SearchRows = (query: SearchQuery, call: Call | undefined) => Promise<Row[]>;
@@ -99,6 +102,36 @@ export class SqliteLogStore implements LogStore {
 
   async addFork(uid: string, delta: 1 | -1, call?: Call): Promise<boolean> {
     return this.#connection.write(() => this.#sessions.addFork(uid, delta), call);
+  }
+
+  async addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    const kept = [...bytes];
+    await this.#connection.write(() => {
+      for (const [uid, more] of kept) this.#sessions.addBytes(uid, more);
+    }, call);
+  }
+
+  async setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    const kept = [...bytes];
+    await this.#connection.write(() => {
+      for (const [uid, counted] of kept) this.#sessions.setBytes(uid, counted);
+    }, call);
+  }
+
+  async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    let sum = 0;
+    for (const { log, first, last } of ranges) {
+      const end = Math.min(last, await this.#connection.read(() => Math.abs(this.#messages.lastPlace(log)), call));
+      for (let from = first; from <= end; from += MEASURED_AT_ONCE, await setImmediate()) {
+        const some = { log, first: from, last: Math.min(end, from + MEASURED_AT_ONCE - 1) };
+        sum += await this.#connection.read(() => this.#messages.bodyBytes(some), call);
+      }
+    }
+    return sum;
+  }
+
+  async usage(filter: UsageFilter, call?: Call): Promise<Usage> {
+    return this.#connection.read(() => this.#sessions.usage(filter), call);
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {

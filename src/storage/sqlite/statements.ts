@@ -75,6 +75,8 @@ export const SQL = {
   updateBody: "UPDATE messages SET size = ?, body = ? WHERE log = ? AND seq = ? AND id = ?",
   placesOfRange: "SELECT log, seq, size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
+  /** Reads no body: SQLite knows the length of each. */
+  bodyBytes: "SELECT coalesce(sum(octet_length(body)), 0) FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
   entriesOfOwner: `SELECT log, seq, session_id, origin FROM messages
     WHERE (log, seq) > (?, ?) AND log < ? AND id IS NOT NULL ORDER BY log, seq LIMIT ?`,
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
@@ -87,6 +89,13 @@ export const SQL = {
   updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
   addBytes: "UPDATE sessions SET bytes = max(0, bytes + ?) WHERE uid = ? AND namespace = ? AND bytes IS NOT NULL",
   setBytes: "UPDATE sessions SET bytes = ? WHERE uid = ? AND namespace = ?",
+  usage: `SELECT (SELECT count(*) FROM sessions INDEXED BY sessions_by_time WHERE namespace = ?1 AND deleted = 0), count(*),
+    coalesce(sum(bytes), 0) FROM sessions INDEXED BY sessions_by_bytes WHERE namespace = ?1 AND deleted = 0 AND bytes IS NOT NULL`,
+  usageOfOwner: `SELECT (SELECT count(*) FROM sessions INDEXED BY sessions_by_owner WHERE namespace = ?1 AND owner = ?2 AND deleted = 0),
+    count(*), coalesce(sum(bytes), 0)
+    FROM sessions INDEXED BY sessions_by_bytes WHERE namespace = ?1 AND owner = ?2 AND deleted = 0 AND bytes IS NOT NULL`,
+  usageOfKey: `SELECT count(*), count(bytes), coalesce(sum(bytes), 0)
+    FROM sessions INDEXED BY sessions_by_key WHERE namespace = ? AND creator_key = ? AND deleted = 0`,
   addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
   touch: "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted = 0 AND update_time < ?",
   newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,

@@ -1,6 +1,6 @@
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
-import { LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
+import { type HistoryOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
 import { openDatabase } from "../../../src/storage/open-storage.js";
 import { TEXT } from "../samples.js";
 import type { Comparison } from "../slices.js";
@@ -32,9 +32,12 @@ export interface Engine {
 }
 
 /** Opens the library as programs embed it. */
-export async function openEngine(url: string, { search = false } = {}): Promise<Engine> {
+export async function openEngine(
+  url: string,
+  { search = false, quotas }: Pick<HistoryOptions, "quotas"> & { readonly search?: boolean } = {},
+): Promise<Engine> {
   const database = await openDatabase(url, { search });
-  const pool = new RootPool({ storage: new LogHistoryProvider(database.namespace("default"), { search }) });
+  const pool = new RootPool({ storage: new LogHistoryProvider(database.namespace("default"), { search, quotas }) });
   return {
     pool,
     close: async () => {

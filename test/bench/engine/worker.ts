@@ -3,6 +3,7 @@ import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./ed
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
 import { POSTGRES_ROWS } from "./postgres.js";
+import { appendCounted, appendCountedInMemory, appendCountedOnPostgres } from "./quotas.js";
 import { appendSearched, appendSearchedByMany } from "./search.js";
 import { skewedWriters } from "./skew.js";
 import type { EngineOptions, EngineRow } from "./subjects.js";
@@ -13,6 +14,9 @@ export const ENGINE_ROWS = {
   appendByManyToMany,
   appendSearched,
   appendSearchedByMany,
+  appendCounted,
+  appendCountedInMemory,
+  appendCountedOnPostgres,
   listAnywhere,
   listAtEnd,
   forkFlat,

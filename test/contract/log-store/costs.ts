@@ -27,6 +27,10 @@ const READS: Readonly<Record<string, (store: LogStore) => Promise<unknown>>> = {
   "a page of an owner and a label": (store) =>
     store.listRecords({ parentId: "", labels: ["a=1"], owner: "o1" }, { limit: 5 }),
   "a page of an owner and a parent": (store) => store.listRecords({ parentId: "p", owner: "o1" }, { limit: 5 }),
+  "what an owner takes": (store) => store.usage({ owner: "o1" }),
+  "what the sessions of a key take": (store) => store.usage({ key: "k" }),
+  "what a namespace takes": (store) => store.usage({}),
+  "the bytes of entries": (store) => store.entryBytes([{ log: "u7.1", first: 40, last: 60 }]),
   "a page of a label": (store) => store.listRecords({ parentId: "", labels: ["a=1"] }, { limit: 5 }),
 };
 

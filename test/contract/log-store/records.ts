@@ -254,7 +254,7 @@ function fullRecord(uid: string): NextRecord {
     ],
     dropped: [
       { log: `${uid}.5`, first: 2, last: 3 },
-      { log: `${uid}.6`, first: 1, last: Number.MAX_SAFE_INTEGER, markedAtMs: T0_MS + 1 },
+      { log: `${uid}.6`, first: 1, last: Number.MAX_SAFE_INTEGER, markedAtMs: T0_MS + 1, bytes: 2 ** 33 },
     ],
     rollovers: { count: 2, atMs: 1_750_000_000_123 },
     edits: [

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
+import { ownRanges } from "../../../src/storage/history/segments.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { LogStoreHarness } from "../log-store/subject.js";
 import { boundTo } from "./bound-provider.js";
@@ -35,6 +36,8 @@ export async function checkSteps(
       if (i % 8 === 7) await run.compareAll();
     }
     await run.compareAll();
+    await providers.restart();
+    if (sizes.quotas) await run.compareBytes();
     await run.clearAway();
   } finally {
     await providers.close();
@@ -80,6 +83,14 @@ class Run {
       await this.#compare(this.#providers.any(), { ...read, ancestors: true });
       await this.#compare(this.#providers.any(), { op: "describe", session });
     }
+  }
+
+  /** Compares the counted bytes with what is stored in the logs of living sessions. */
+  async compareBytes(): Promise<void> {
+    const { store } = this.#providers;
+    const living = (await store.scanRecords("", 1000)).filter(({ deleted }) => !deleted);
+    const bytes = await store.entryBytes(living.flatMap(ownRanges));
+    expect(await store.usage({})).toEqual({ sessions: living.length, bytes, uncounted: 0 });
   }
 
   /** Deletes all sessions. After that the counts of forks must be right, and sweeps must leave nothing. */

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { expect } from "vitest";
 import { type EngineOptions, LogHistoryProvider } from "../../../src/storage/history/log-history-provider.js";
 import type { LogDatabase, LogStore } from "../../../src/storage/history/log-store.js";
@@ -23,6 +24,15 @@ export const SIZES: readonly EngineOptions[] = [
   { maxSegments: 3, mergeSegments: 2, chunk: 2, maxLogEntries: 100, maxEdits: 1, maxDropped: 1, maxHeads: 1 },
   { maxSegments: 20, mergeSegments: 10, chunk: 100, maxLogEntries: 3 },
   {},
+  // A quota that is never used up, so that bytes are counted.
+  {
+    maxSegments: 4,
+    mergeSegments: 3,
+    chunk: 3,
+    maxLogEntries: 6,
+    maxHeads: 2,
+    quotas: { namespace: { bytes: 2 ** 40 } },
+  },
 ];
 
 /** A limit so high that every timestamp of the range may be given. */
@@ -40,20 +50,37 @@ const OWN_SWEEP_AGE_MS = 1;
 export class Providers {
   readonly #database: LogDatabase;
   readonly #clocks: Clocks;
-  readonly #all: readonly StorageOperations[];
+  readonly #sizes: EngineOptions;
+  #all: readonly StorageOperations[] = [];
   /** For looking at what is stored. No provider uses this handle. */
   readonly store: LogStore;
   /** Whether the store has a clock of its own, which ignores that of the run and which nobody can move. */
   readonly hasOwnClock: boolean;
   #asked = 0;
+  /** The last addition to counts. */
+  #counting: Promise<void> = Promise.resolve();
 
   private constructor(database: LogDatabase, hasOwnClock: boolean, sizes: EngineOptions, clocks: Clocks) {
     this.#database = database;
     this.#clocks = clocks;
+    this.#sizes = sizes;
     this.hasOwnClock = hasOwnClock;
-    const store = () => database.namespace("default");
-    this.store = store();
-    const provider = (over = store()) => new LogHistoryProvider(over, optionsOf(hasOwnClock, sizes, clocks));
+    this.store = database.namespace("default");
+    this.#begin();
+  }
+
+  #begin(): void {
+    const options = optionsOf(this.hasOwnClock, this.#sizes, this.#clocks);
+    const store = () => {
+      const store = this.#database.namespace("default");
+      const addBytes = store.addBytes.bind(store);
+      store.addBytes = (...args) => {
+        this.#counting = addBytes(...args);
+        return this.#counting;
+      };
+      return store;
+    };
+    const provider = (over = store()) => new LogHistoryProvider(over, options);
     // One of them reads as it would on a store that leaves readNewest out.
     this.#all = [provider(), provider(without(store(), "readNewest")), new StorageManager({ main: provider() })];
   }
@@ -100,6 +127,9 @@ export class Providers {
   /** Sweeps with one provider, long enough after the previous sweep to remove what that one has marked. */
   async sweep(provider: StorageOperations): Promise<void> {
     this.#clocks.ms += SWEEP_AGE_MS + 1;
+    // A sweep removes what was written ten minutes before, and was counted within a second.
+    await setImmediate();
+    await this.#counting;
     await provider.sweep();
   }
 
@@ -108,6 +138,12 @@ export class Providers {
     if (!this.hasOwnClock) return;
     const beganMs = await this.store.timeMs();
     await poll(async () => (await this.store.timeMs()) > beganMs, "the store's clock moves");
+  }
+
+  /** Closes all providers, which write what they have noted until then, and opens others. */
+  async restart(): Promise<void> {
+    for (const provider of this.#all) await provider.close();
+    this.#begin();
   }
 
   async close(): Promise<void> {
@@ -135,7 +171,12 @@ function optionsOf(hasOwnClock: boolean, sizes: EngineOptions, clocks: Clocks): 
     // Moves the clock while somebody waits, because an operation may wait for whoever has sealed a log.
     pause: (ms) => {
       clocks.ms += Math.ceil(ms);
-      return new Promise((resolve) => setImmediate(resolve));
+      return setImmediate();
+    },
+    startTimer: (_ms, work) => {
+      const ended = new AbortController();
+      setImmediate(undefined, { signal: ended.signal }).then(work, () => {});
+      return () => ended.abort();
     },
     newUid: () => randomBytes(6).toString("hex"),
     heartbeatMs: 50,

@@ -35,6 +35,11 @@ export class ToyLog {
     return row && toEntry(row);
   }
 
+  bodyBytes({ first, last }: Segment): number {
+    const rows = [...this.#rows.values()].filter(({ seq }) => seq >= first && seq <= last);
+    return rows.reduce((sum, { body }) => sum + Buffer.byteLength(body), 0);
+  }
+
   get entries(): Entry[] {
     return [...this.#rows.values()].map(toEntry).sort((a, b) => a.seq - b.seq);
   }

@@ -25,12 +25,16 @@ import {
   type Tail,
   type Todo,
   type TodoList,
+  type Usage,
+  type UsageFilter,
 } from "session-pool";
 import { ToyLog } from "./toy-log.js";
 
 interface Namespace {
   /** Records by uid, each as JSON, so that nothing of a caller's objects is kept. */
   readonly records: Map<string, string>;
+  /** The counted bytes of the records that have some. */
+  readonly bytes: Map<string, number>;
   todos: TodoList;
 }
 
@@ -47,7 +51,11 @@ export class ToyLogDatabase implements LogDatabase {
   }
 
   namespace(name: string): LogStore {
-    const namespace = this.namespaces.get(name) ?? { records: new Map(), todos: { todos: [], revision: 0 } };
+    const namespace = this.namespaces.get(name) ?? {
+      records: new Map(),
+      bytes: new Map(),
+      todos: { todos: [], revision: 0 },
+    };
     this.namespaces.set(name, namespace);
     return new ToyLogStore(this, namespace);
   }
@@ -77,6 +85,7 @@ class ToyLogStore implements LogStore {
     if (this.#record(record.uid)) return "created";
     if (!record.deleted && this.#living(record.sessionId)) return "exists";
     this.#put({ ...record, forks: 0 });
+    if (record.isCounted) this.#own.bytes.set(record.uid, 0);
     return "created";
   }
 
@@ -124,15 +133,46 @@ class ToyLogStore implements LogStore {
 
   async deleteRecord(uid: string, call?: Call): Promise<boolean> {
     this.#enter(call);
-    return this.#record(uid)?.deleted === true && this.#own.records.delete(uid);
+    if (!this.#record(uid)?.deleted) return false;
+    this.#own.bytes.delete(uid);
+    return this.#own.records.delete(uid);
   }
 
-  async listRecords({ parentId, labels = [] }: RecordFilter, page: RecordPage, call?: Call) {
+  async addBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    this.#enter(call);
+    for (const [uid, more] of bytes) {
+      const before = this.#own.bytes.get(uid);
+      if (before !== undefined) this.#own.bytes.set(uid, Math.max(0, before + more));
+    }
+  }
+
+  async setBytes(bytes: ReadonlyMap<string, number>, call?: Call): Promise<void> {
+    this.#enter(call);
+    for (const [uid, counted] of bytes) if (this.#record(uid)) this.#own.bytes.set(uid, counted);
+  }
+
+  async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
+    this.#enter(call);
+    return ranges.reduce((sum, range) => sum + this.#log(range.log).bodyBytes(range), 0);
+  }
+
+  async usage({ owner, key }: UsageFilter, call?: Call): Promise<Usage> {
+    this.#enter(call);
+    const living = this.#all().filter(({ deleted }) => !deleted);
+    const owned = living.filter((record) => owner === undefined || (record.owner ?? "") === owner);
+    const made = owned.filter((record) => key === undefined || record.creatorKey === key);
+    const counts = made.map(({ uid }) => this.#own.bytes.get(uid));
+    const bytes = counts.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+    return { sessions: counts.length, bytes, uncounted: counts.filter((one) => one === undefined).length };
+  }
+
+  async listRecords({ parentId, labels = [], owner }: RecordFilter, page: RecordPage, call?: Call) {
     this.#enter(call);
     const { limit, after } = page;
     return this.#all()
       .filter((record) => !record.deleted && (parentId === "" || record.parentId === parentId))
       .filter((record) => labels.every((label) => labelTexts(record.labels).includes(label)))
+      .filter((record) => owner === undefined || owner === (record.owner ?? ""))
       .sort(newestFirst)
       .filter((record) => after === undefined || newestFirst(after, record) < 0)
       .slice(0, limit);

@@ -6,7 +6,7 @@ import type { SearchOptions } from "../../../src/storage/storage-provider.js";
 import { message, messageAt, refusal, SECOND, sessionWith, sweepAway, T0 } from "./fixtures.js";
 import type { StorageProviderSubject } from "./subject.js";
 
-type Filter = Partial<Pick<SearchOptions, "labels" | "sessionId" | "limit">>;
+type Filter = Partial<Pick<SearchOptions, "labels" | "owner" | "sessionId" | "limit" | "access">>;
 
 function said(id: string, ...texts: readonly string[]): NewChatMessage {
   return message(id, { parts: texts.map((text) => ({ id: "", type: "text", text })) });
@@ -24,6 +24,10 @@ async function hitsOf(provider: StorageOperations, q: string, filter: Filter = {
   } while (cursor !== undefined);
   return hits;
 }
+
+/** More than a search looks at for one page. */
+const MANY = 2500;
+const SESSIONS = 1100;
 
 export function describeSearches(subject: StorageProviderSubject): void {
   /** `session/message` of each hit. */
@@ -259,6 +263,81 @@ export function describeSearches(subject: StorageProviderSubject): void {
       expect(await found("text", { labels: ["l=", "k=1"] })).toEqual(["a/m1"]);
       expect(await found("text", { labels: ["k=2"] })).toEqual([]);
       expect(await found("text", { labels: ["l="], sessionId: "b" })).toEqual([]);
+    });
+
+    searches("finds messages of one owner, and of those without one", async () => {
+      for (const [sessionId, owner, labels] of [
+        ["a", "ada", { k: "1" }],
+        ["b", "bob", { k: "1" }],
+        ["c", undefined, {}],
+        ["d", "ada", { l: "2" }],
+      ] as const) {
+        subject.nowMicros += SECOND;
+        await subject.provider.createSession({ sessionId, owner, labels });
+        await subject.provider.logMessages(sessionId, [message("m1")]);
+      }
+      expect(await found("text")).toEqual(["d/m1", "c/m1", "b/m1", "a/m1"]);
+      const ada = { access: { owner: "ada" } };
+      for (const filter of [{ owner: "ada" }, ada, { ...ada, owner: "ada" }]) {
+        expect(await found("text", filter)).toEqual(["d/m1", "a/m1"]);
+        expect(await found("text", { ...filter, labels: ["k=1"] })).toEqual(["a/m1"]);
+        expect(await found("text", { ...filter, labels: ["k=1", "l=2"] })).toEqual([]);
+      }
+      expect(await found("text", { owner: "" })).toEqual(["c/m1"]);
+      expect(await found("text", { owner: "eve" })).toEqual([]);
+      expect(await found("text", { ...ada, owner: "bob" })).toEqual([]);
+      expect(await found("text", { ...ada, owner: "" })).toEqual([]);
+      await subject.provider.updateSession("a", { owner: "bob" });
+      expect(await found("text", ada)).toEqual(["d/m1"]);
+      expect(await found("text", { owner: "bob" })).toEqual(["b/m1", "a/m1"]);
+    });
+
+    searches("shows a caller nothing of others, however many of their messages match between its own", async () => {
+      const searching = subject.open({ search: true });
+      const ada = { access: { owner: "ada" } };
+      await subject.provider.createSession({ sessionId: "a", owner: "ada" });
+      await subject.provider.createSession({ sessionId: "b", owner: "bob" });
+      await subject.provider.createSession({ sessionId: "template", owner: "bob" });
+      const batches = (count: number, session: string, from: number) =>
+        subject.provider.logMessages(
+          session,
+          Array.from({ length: count }, (_, i) => message(`${session}${from + i}`, { timestampMicros: T0 + from + i })),
+        );
+      const search = async (more: Partial<SearchOptions>) =>
+        searching.searchMessages({ terms: parseSearch("text"), limit: 2, ...ada, ...more });
+      await batches(2, "a", 0);
+      await batches(1, "template", 0);
+      await subject.provider.forkConversation("template", "fork", { as: "fork" });
+      await subject.provider.updateSession("fork", { owner: "ada" });
+      for (let from = 10; from <= MANY; from += 500) await batches(500, "b", from);
+      // An index may be behind by no more than some thousand messages.
+      await search({});
+      for (let from = 10; from <= MANY; from += 500) await batches(500, "template", from);
+      await batches(1, "a", MANY + 1000);
+      const own = ["a0", "a1", `a${MANY + 1000}`].reverse();
+      const first = await search({});
+      expect(first.hits.map(({ messageId }) => messageId)).toEqual(own.slice(0, 2));
+      const rest = await search({ cursor: first.next });
+      expect([rest.hits.map(({ messageId }) => messageId), rest.next]).toEqual([own.slice(2), undefined]);
+      expect(await search({ limit: 3 })).toEqual({ hits: [...first.hits, ...rest.hits] });
+      expect(await search({ access: { owner: "eve" } })).toEqual({ hits: [] });
+      expect(await search({ owner: "bob" })).toEqual({ hits: [] });
+      // The fork's log of its source goes on with messages that the fork does not show.
+      expect(await search({ sessionId: "fork" })).toEqual({ hits: [] });
+      await refusal(search({ sessionId: "b" }), "not_found");
+      const asked = { terms: parseSearch("text"), limit: 2, owner: "ada" };
+      expect((await searching.searchMessages(asked)).hits).toEqual(first.hits);
+    });
+
+    searches("finds messages of an owner with more sessions than are listed at once", async () => {
+      for (let i = 0; i < SESSIONS; i++) {
+        await subject.provider.createSession({ sessionId: `s${i}`, owner: "ada" });
+      }
+      for (const i of [0, 777, SESSIONS - 1])
+        await subject.provider.logMessages(`s${i}`, [message(`m${i}`, { timestampMicros: T0 + i })]);
+      const ids = [SESSIONS - 1, 777, 0].map((i) => `s${i}/m${i}`);
+      expect(await found("text", { owner: "ada" })).toEqual(ids);
+      expect(await found("text", { access: { owner: "ada" }, limit: 1 })).toEqual(ids);
     });
 
     searches("finds a draft only once it is finished", async () => {

@@ -40,6 +40,20 @@ describe("a message's body", () => {
     );
   });
 
+  it("knows how many bytes it takes without being written", () => {
+    const odd = fc.string({
+      unit: fc.oneof(fc.constantFrom("\\", '"', "\u001f", "\u007f", "\ud83d", "\ude00", "é", "\u{1f600}"), text),
+    });
+    const part = fc.record({ id: text, type: text, text: odd, data: optionalStruct });
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 3 }), optionalStruct, (parts, metadata) => {
+        const written = MessageBody.of({ parts, metadata }).encode();
+        expect(MessageBody.of({ parts, metadata }).storedBytes).toBe(Buffer.byteLength(written));
+        expect(MessageBody.stored(written).storedBytes).toBe(Buffer.byteLength(written));
+      }),
+    );
+  });
+
   it("is JSON that earlier versions can read", () => {
     const given = { parts: [{ id: "", type: "text", text: "Hello" }], metadata: { a: 1 } };
     const { parts, metadata } = JSON.parse(MessageBody.of(given).encode());

@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { LogResult, TurnOutcome } from "../../storage-provider.js";
+import { bytesOf } from "../byte-counts.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { locateOnHead } from "../read/lookup.js";
@@ -152,12 +153,22 @@ export class AppendTurn {
     const plans: Plan[] = [];
     const ids = new Set<string>();
     let end = head;
+    let bytes = 0;
     for (const job of this.#jobs.all) {
       if (job.given.some(({ id }) => ids.has(id))) return { plans };
       const wanted = looksUpAll ? idsOf(job) : idsToLookUp(end, job);
       const known = wanted.length === 0 ? NOTHING_KNOWN : await this.#lookUp(head, wanted, call);
       if (known === null) return { plans, isStale: true };
-      const plan = planAppend(end, known, job, this.#context.options.nowMicros());
+      let plan = planAppend(end, known, job, this.#context.options.nowMicros());
+      const refusal = this.#refusalByQuota(plan, end, job, bytes);
+      if (refusal !== null && (await refusal) !== null) {
+        // Messages that are stored already need no room, so all ids are looked up before an append is refused.
+        const all = await this.#lookUp(head, idsOf(job), call);
+        if (all === null) return { plans, isStale: true };
+        plan = planAppend(end, all, job, this.#context.options.nowMicros());
+        const error = await this.#refusalByQuota(plan, end, job, bytes);
+        if (error !== null) plan = { kind: "refuse", error };
+      }
       if (plan.kind === "older") return { plans, older: plan };
       const isCertain = isFresh && !this.#context.isOld(head.atMs);
       // Rule: refusals-re-read.
@@ -166,8 +177,20 @@ export class AppendTurn {
       if (plan.kind !== "write") continue;
       for (const { id } of plan.entries) ids.add(id);
       end = endAfter(end, plan.entries);
+      if (this.#context.counts.isOn) bytes += bytesOf(plan.entries);
     }
     return { plans };
+  }
+
+  /**
+   * The error for an append for which a quota has no room, after appends of so many bytes that were planned before. The
+   * message of a draft was checked when the draft was finished.
+   */
+  #refusalByQuota(plan: Plan, end: Head, { draft, call }: Job, plannedBytes: number) {
+    const { counts, quotas, options } = this.#context;
+    if (!counts.isOn || draft !== undefined || (plan.kind !== "write" && plan.kind !== "older")) return null;
+    const entries = plan.kind === "write" ? plan.entries : entriesAt(end, plan.fresh, options.nowMicros());
+    return quotas.refusalOfBytes(end.record, bytesOf(entries), call, plannedBytes);
   }
 
   /** The visible messages with these ids; null when the head turns out to be out of date. */
@@ -207,7 +230,7 @@ export class AppendTurn {
   }
 
   async #append(head: Head, entries: readonly Entry[], call: Call | undefined) {
-    const appended = this.#context.store.append(head.record.log, head.seq + 1, entries, call);
+    const appended = this.#context.append(head.record, head.record.log, head.seq + 1, entries, call);
     const touched = this.#parts.onAppend(head, call);
     if (!touched) return appended;
     const [answer] = await Promise.all([appended, touched]);

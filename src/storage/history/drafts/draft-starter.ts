@@ -14,6 +14,7 @@ import type { DraftStep } from "./draft-entry.js";
 import { hasEnded } from "./draft-errors.js";
 import type { DraftFinder, FoundDraft } from "./draft-finder.js";
 import type { DraftList } from "./draft-list.js";
+import { DraftState } from "./draft-state.js";
 import type { DraftWriter } from "./draft-writer.js";
 
 interface StarterParts {
@@ -65,12 +66,13 @@ export class DraftStarter {
   }
 
   async #begin(head: Head, wanted: Wanted, call: Call): Promise<DraftVersion> {
-    const { context, list, finder } = this.#parts;
+    const { context, list, finder, writer } = this.#parts;
     const { messageId, timestampMicros, discardWhenAbandoned } = wanted;
     if (!wanted.isMade && (await locateOnHead(context, head, [messageId], call)).has(messageId)) {
       throw exists(head, messageId, "exists");
     }
     await this.#checkCount(head, call);
+    await writer.checkRoom({ record: head.record, state: new DraftState() }, wanted.step, call);
     const ref: DraftRef = {
       log: context.newLog(head.record.uid),
       messageId,

@@ -42,13 +42,25 @@ export class DraftSweep {
     const isOld = (draft: DraftRef) => !isOpenDraft(draft) && (draft.markedAtMs ?? Number.POSITIVE_INFINITY) <= untilMs;
     // Rule: sweep-old-only.
     const old = record.drafts.filter(isOld);
-    for (const { log } of old) await this.#deleteAll({ log, first: 1, last: OPEN_END }, call);
-    const drafts = record.drafts
-      .filter((draft) => !old.includes(draft))
-      .map((draft) => (isOpenDraft(draft) ? draft : { ...draft, markedAtMs: draft.markedAtMs ?? nowMs }));
+    const { measuring, quotas, store } = this.#context;
+    let bytes = 0;
+    for (const draft of old) {
+      bytes += await measuring.bytesOfMarked(record, draft, rangeOf(draft), call);
+      await this.#deleteAll(rangeOf(draft), call);
+    }
+    const drafts: DraftRef[] = [];
+    for (const draft of record.drafts.filter((one) => !old.includes(one))) {
+      drafts.push(isOpenDraft(draft) ? draft : await measuring.mark(record, draft, rangeOf(draft), nowMs, call));
+    }
     const isMarked = record.drafts.every((draft) => isOpenDraft(draft) || draft.markedAtMs !== undefined);
     if (isMarked && old.length === 0) return;
     const next = { ...nextOf(record), revision: record.revision + 1, drafts };
-    if (await this.#context.store.replaceRecord(next, record.revision, call)) for (const _ of old) onSwept();
+    if (!(await store.replaceRecord(next, record.revision, call))) return;
+    quotas.note(record, -bytes);
+    for (const _ of old) onSwept();
   }
+}
+
+function rangeOf({ log }: DraftRef): Segment {
+  return { log, first: 1, last: OPEN_END };
 }

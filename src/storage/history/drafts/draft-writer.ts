@@ -1,5 +1,6 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
+import { bytesOf } from "../byte-counts.js";
 import type { HistoryContext } from "../heads.js";
 import { clearIfOrphaned } from "../write/orphans.js";
 import { type DraftStep, sameStep, toEntry, toStep } from "./draft-entry.js";
@@ -31,7 +32,7 @@ export class DraftWriter {
     const entry = toEntry(step, { log: ref.log, seq: version + 1, sessionId, timestampMicros });
     try {
       // Rule: verdict-by-place.
-      const stored = await this.#context.store.append(ref.log, entry.seq, [entry], call);
+      const stored = await this.#context.append(record, ref.log, entry.seq, [entry], call);
       if (stored !== 1) {
         this.#finder.forget(sessionId, ref.messageId);
         return false;
@@ -48,6 +49,25 @@ export class DraftWriter {
     else this.#finder.grown(draft);
     this.#onWritten(draft);
     return true;
+  }
+
+  /**
+   * The error by which a quota refuses a step, or its draft's message if the step finishes the draft; null when there
+   * is room. A promise only when the store must be asked.
+   */
+  refusalOf({ record, state }: Pick<FoundDraft, "record" | "state">, step: DraftStep, call?: Call) {
+    const { counts, quotas } = this.#context;
+    if (!counts.isOn) return null;
+    const { sessionId } = record;
+    const entry = toEntry(step, { log: "", seq: 1, sessionId, timestampMicros: 0 });
+    const message = step.kind === "finished" ? state.content.bytes : 0;
+    return quotas.refusalOfBytes(record, bytesOf([entry]) + message, call);
+  }
+
+  /** Throws `resource_exhausted` when a quota refuses a step. */
+  async checkRoom(draft: Pick<FoundDraft, "record" | "state">, step: DraftStep, call?: Call): Promise<void> {
+    const error = await this.refusalOf(draft, step, call);
+    if (error) throw error;
   }
 
   /** Whether the entry at `seq` of the draft's log is a step of this kind and content. */

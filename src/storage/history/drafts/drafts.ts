@@ -61,7 +61,9 @@ export class Drafts {
     const cached = this.finder.cached(sessionId, messageId, call);
     if (cached && cached.state.version === version && cached.state.end === null) {
       this.#checkExtension(cached, deltas);
-      if (await this.#writer.write(cached, step, call)) return version + 1;
+      // A step that another process has stored already needs no room, so nothing is refused by what is cached.
+      const hasRoom = this.#writer.refusalOf(cached, step, call) === null;
+      if (hasRoom && (await this.#writer.write(cached, step, call))) return version + 1;
     }
     return this.#withDraft(sessionId, messageId, call, async (draft) => {
       const { state } = draft;
@@ -70,7 +72,8 @@ export class Drafts {
       await this.#checkOpen(draft, call);
       if (version !== state.version) throw otherVersion(messageId, version, state.version);
       this.#checkExtension(draft, deltas);
-      if (!(await this.#writer.write(draft, step, call))) throw new Again();
+      await this.#writer.checkRoom(draft, step, call);
+      if (!(await this.#writer.write(draft, step, call, version))) throw new Again();
       return version + 1;
     });
   }
@@ -92,6 +95,7 @@ export class Drafts {
         if (version !== state.version) throw otherVersion(messageId, version, state.version);
         checkRoom(draft, deltas, this.#context.options.limits, metadata);
         await checkFinish(this.#context, draft, options);
+        await this.#writer.checkRoom(draft, step, options);
         if (!(await this.#writer.write(draft, step, options, version))) throw new Again();
       } else if (version + 1 !== state.version || !(await this.#writer.isStored(draft, state.version, step, options))) {
         return await this.#refuseEnded(draft, options);

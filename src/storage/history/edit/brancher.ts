@@ -59,7 +59,8 @@ export class Brancher {
     if (parentId === "") return this.#born(fields, isRetry, call);
     return this.#fromSource(parentId, sessionId, isRetry, call, async (parent) => {
       const ancestry = await ancestryUnder(this.#context, this.#inserter, parent, call);
-      return newRecord(this.#context, { ...fields, ancestry, sources: [parent.record.uid] });
+      const creator = this.#context.quotas.creatorOf(call);
+      return newRecord(this.#context, { ...fields, ...creator, ancestry, sources: [parent.record.uid] });
     });
   }
 
@@ -80,6 +81,7 @@ export class Brancher {
     return this.#fromSource(sourceId, sessionId, isRetry, call, async (source) => {
       const inherited = await messagesUpTo(this.#context, source, upToMessageId, call);
       return newRecord(this.#context, {
+        ...this.#context.quotas.creatorOf(call),
         sessionId,
         parentId: sourceId,
         title: title || source.record.title,
@@ -134,14 +136,28 @@ export class Brancher {
     const namesSource = record.segments.length > 0 || record.ancestry.length > 0;
     const full = namesSource ? record : { ...record, sources: [] };
     const atMs = this.#context.knownMs();
-    const made = await this.#counts.create(full, uid);
+    let isSent = false;
+    const make = () => {
+      isSent = true;
+      return this.#counts.create(full, uid);
+    };
+    const made = await this.#context.quotas.making(full, call, make).catch(async (error: unknown) => {
+      if (!isSent) await this.#counts.lower(uid);
+      throw error;
+    });
     if (made === "created") {
       if (!namesSource) await this.#counts.lower(uid);
       // Rule: head-dated-before.
       return this.#newHead(full, atMs);
     }
     await this.#counts.lower(uid);
+    if (made !== "exists") await this.#refuseNew(sessionId, made, call);
     return answerExisting(await this.#existing(sessionId, call), (head) => isRetry(head, source.record), call);
+  }
+
+  /** Throws the refusal of a new session, unless there is one with the id, which the caller may have made before. */
+  async #refuseNew(sessionId: string, refusal: DomainError, call?: Call): Promise<void> {
+    if (!(await this.#context.loadLiving(sessionId, withoutAccess(call)))) throw refusal;
   }
 
   /** Answers a retry with the session that the first call made; otherwise throws the error. */
@@ -165,8 +181,11 @@ export class Brancher {
     return this.#context.retrying(fields.sessionId, call, async () => {
       const atMs = this.#context.knownMs();
       // Each attempt has a uid of its own, because a store may have blocked the uid of one that was refused.
-      const record = newRecord(this.#context, fields);
-      if ((await this.#context.store.createRecord(record, call)) === "created") return this.#newHead(record, atMs);
+      const record = newRecord(this.#context, { ...fields, ...this.#context.quotas.creatorOf(call) });
+      const { store, quotas } = this.#context;
+      const made = await quotas.making(record, call, () => store.createRecord(record, call));
+      if (made === "created") return this.#newHead(record, atMs);
+      if (made !== "exists") await this.#refuseNew(record.sessionId, made, call);
       return answerExisting(await this.#existing(record.sessionId, call), isRetry, call);
     });
   }

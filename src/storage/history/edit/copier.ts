@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { ForkOptions, StorageProvider } from "../../storage-provider.js";
+import { bytesOf } from "../byte-counts.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
 import { readSegments } from "../read/lookup.js";
@@ -100,6 +101,7 @@ export class Copier {
       // Rule: erase-ends-copies. What is written is read again once its log has a name.
       const entries = await readSegments(this.#context, wanted.segments, call);
       const messages = entries.filter(({ id }) => missing.ids.has(id));
+      await this.#context.quotas.checkBytes(target.record, bytesOf(messages), call);
       const copied = { forkPointId: (messages.at(-1) as Entry).id, copiedCount: messages.length };
       const answer = () => copied;
       const answerOn = async (now: Head) => ((await this.#isSameCopy(copy, missing, now, call)) ? answer : null);

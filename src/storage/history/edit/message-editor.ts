@@ -5,6 +5,7 @@ import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkBytes } from "../../../domain/validate.js";
 import type { RevisionOptions, StorageProvider } from "../../storage-provider.js";
+import { bytesOf } from "../byte-counts.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
 import { entryAt, type Located, locateOnHead } from "../read/lookup.js";
@@ -42,6 +43,7 @@ export class MessageEditor {
       if (sameContent(contentOf(entry), contentOf(updated))) {
         return { result: toMessage({ ...entry, ...updated }, sessionId, position) };
       }
+      await this.#context.quotas.checkBytes(head.record, bytesOf([updated]), options);
       const between = [{ log: "", first: 1, last: 1 }];
       await this.#makeRoom(head, withPlace(head, position, between), options);
       const committed = await this.#sideLogs.using(head.record, options, (side) =>

@@ -37,6 +37,7 @@ export function newRecord(
     sources: [],
     deleted: false,
     markedAtMs: null,
+    ...(context.counts.isOn && { isCounted: true }),
     ...fields,
   };
 }

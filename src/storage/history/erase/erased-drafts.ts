@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { isErased } from "../../../domain/erasure.js";
 import { MessageBody } from "../../../domain/message-body.js";
+import { bytesOf } from "../byte-counts.js";
 import { kindOf } from "../drafts/draft-entry.js";
 import { hasVerdict } from "../drafts/finish-check.js";
 import type { HistoryContext } from "../heads.js";
@@ -72,6 +73,7 @@ export async function eraseDrafts(
           left.map((entry) => ({ ...entry, body: NOTHING })),
           call,
         );
+        noteOverwritten(context, record, left, NOTHING);
       }
       isChanged ||= left.length > 0;
       last = entries.at(-1);
@@ -80,6 +82,17 @@ export async function eraseDrafts(
     if (last && kindOf(last.id) !== "finished") places.add({ log, seq: 1 }, false);
   }
   return isChanged;
+}
+
+/** Notes how many bytes less these entries take, as far as they are a session's own, now that they have this body. */
+export function noteOverwritten(
+  { counts, quotas }: HistoryContext,
+  record: SessionRecord,
+  entries: readonly Entry[],
+  body: MessageBody,
+): void {
+  const own = entries.filter(({ log }) => ownerOf(log) === record.uid);
+  if (own.length > 0 && counts.counts(record)) quotas.note(record, own.length * body.storedBytes - bytesOf(own));
 }
 
 /**

@@ -7,7 +7,7 @@ import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
 import type { RecordReplacer } from "../write/record-replacer.js";
-import { eraseDrafts } from "./erased-drafts.js";
+import { eraseDrafts, noteOverwritten } from "./erased-drafts.js";
 import { ErasedMessages, type ErasureTarget } from "./erased-messages.js";
 import { ErasedPlaces } from "./erased-places.js";
 import { ErasureMarks } from "./erasure-marks.js";
@@ -115,6 +115,7 @@ export class Eraser {
       const left = copies.filter((entry) => !isErased(entry.body));
       const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
       if (left.length > 0) await context.store.overwriteEntries(erased, options);
+      for (const record of records) noteOverwritten(context, record, left, ERASED_BODY);
       for (const entry of copies) places.add(entry, left.includes(entry));
       isChanged ||= left.length > 0;
     }

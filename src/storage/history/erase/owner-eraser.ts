@@ -5,6 +5,7 @@ import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../log-store.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
+import { noteOverwritten } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
 import { ErasureMarks } from "./erasure-marks.js";
 import { recordBatches } from "./record-batches.js";
@@ -70,7 +71,7 @@ export class OwnerEraser {
       if (record === null) return;
       const ofId = own.get(record.sessionId) ?? new Map<string, SessionRecord>();
       own.set(record.sessionId, ofId.set(record.uid, record));
-      for await (const some of this.#placesOf(record, options)) await this.#overwrite(some, places, options);
+      for await (const some of this.#placesOf(record, options)) await this.#overwrite(record, some, places, options);
     });
   }
 
@@ -96,7 +97,7 @@ export class OwnerEraser {
       if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;
       for await (const some of this.#placesOf(record, options)) {
         const theirs = some.filter(({ originSessionId }) => own.has(originSessionId));
-        if (await this.#overwriteCopies(theirs, erasure)) isChanged = true;
+        if (await this.#overwriteCopies(record, theirs, erasure)) isChanged = true;
       }
       if (await marks.noteErasure(record, places, options)) isChanged = true;
     });
@@ -104,7 +105,11 @@ export class OwnerEraser {
   }
 
   /** Overwrites those of these entries that are copies of the owner's messages. Resolves to whether there were any. */
-  async #overwriteCopies(found: readonly OwnedPlace[], { own, places, options }: Erasure): Promise<boolean> {
+  async #overwriteCopies(
+    record: SessionRecord,
+    found: readonly OwnedPlace[],
+    { own, places, options }: Erasure,
+  ): Promise<boolean> {
     const { store } = this.#parts.context;
     const copies: OwnedPlace[] = [];
     for (const entry of await this.#read(found, options)) {
@@ -112,17 +117,24 @@ export class OwnerEraser {
       // Another session may have had the same id.
       if ((await store.findCopies(records, entry, options)).length > 0) copies.push(entry);
     }
-    return this.#overwrite(copies, places, options);
+    return this.#overwrite(record, copies, places, options);
   }
 
-  /** Overwrites the entries at these places that have content left. Resolves to whether there were any. */
-  async #overwrite(found: readonly OwnedPlace[], places: ErasedPlaces, options: EraseOptions): Promise<boolean> {
+  /** Overwrites the entries at these places of a session that have content left. Resolves to whether there were any. */
+  async #overwrite(
+    record: SessionRecord,
+    found: readonly OwnedPlace[],
+    places: ErasedPlaces,
+    options: EraseOptions,
+  ): Promise<boolean> {
+    const { context } = this.#parts;
     const entries = await this.#read(found, options);
     const left = entries.filter(
       ({ body }) => !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined),
     );
     const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
-    if (left.length > 0) await this.#parts.context.store.overwriteEntries(erased, options);
+    if (left.length > 0) await context.store.overwriteEntries(erased, options);
+    noteOverwritten(context, record, left, ERASED_BODY);
     for (const entry of entries) places.add(entry, left.includes(entry));
     return left.length > 0;
   }

@@ -18,6 +18,8 @@ const MOST_LOOKED_AT = 2000;
 const AT_ONCE = 200;
 /** Each query to the store counts as at least this many examined entries, even if it finds none. */
 const LEAST_COUNTED = 20;
+/** How many sessions of an owner are listed before other work may run. */
+const LISTED_AT_ONCE = 1000;
 /** How long entries are examined before other work may run: hits may be messages of several MB. */
 const SLICE_MS = 10;
 
@@ -39,7 +41,8 @@ export class Searcher {
     if (seen === null) return { hits: [] };
     const sessions = new SearchedSessions(this.#context, { labels, ...seen }, call);
     const only = sessionId === undefined ? undefined : await sessions.need(sessionId);
-    const owners = only && ownersOf(only);
+    const owners = only ? searchedOf(only, call) : await this.#owned({ labels, ...seen }, call);
+    if (owners?.length === 0) return { hits: [] };
     const hits: SearchHit[] = [];
     let last = cursor;
     let sliceEndsMs = performance.now() + SLICE_MS;
@@ -64,6 +67,25 @@ export class Searcher {
     }
   }
 
+  /**
+   * The uids of the sessions of one owner; undefined when all sessions are searched. The store then finds nothing of
+   * others: their messages cost nothing, and no page ends or goes on at one of them. Sessions without an owner may be
+   * all that there are, and only callers that see everything search them, so their records are looked at instead.
+   */
+  async #owned({ owner, labels }: Pick<SearchOptions, "owner" | "labels">, call: Call): Promise<string[] | undefined> {
+    if (owner === undefined || owner === "") return undefined;
+    const uids: string[] = [];
+    for (let after: SessionRecord | undefined; ; ) {
+      const filter = { parentId: "", owner, labels: labels?.slice(0, 1) };
+      const page = await this.#context.store.listRecords(filter, { limit: LISTED_AT_ONCE, after }, call);
+      uids.push(...page.map(({ uid }) => uid));
+      if (page.length < LISTED_AT_ONCE) return uids;
+      after = page.at(-1);
+      await setImmediate();
+      checkCall(call);
+    }
+  }
+
   #storeSearch(): NonNullable<LogStore["searchEntries"]> {
     const { store, options } = this.#context;
     if (!options.search) {
@@ -79,9 +101,10 @@ export class Searcher {
 /**
  * The uids of the sessions whose logs may hold messages that were first written to this session: its own, and those of
  * the logs that it names. A session may have been copied to another one, deleted, and made again as a fork of that one.
+ * The others may be sessions that a limited caller must not see, so it gets what is in the session's own logs.
  */
-function ownersOf({ uid, segments }: SessionRecord): string[] {
-  return [...new Set([uid, ...logsOf(segments).map(ownerOf)])];
+function searchedOf({ uid, segments }: SessionRecord, { access }: Call): string[] {
+  return access ? [uid] : [...new Set([uid, ...logsOf(segments).map(ownerOf)])];
 }
 
 /** The sessions that a search may find messages of. The record of each is read once for a page. */

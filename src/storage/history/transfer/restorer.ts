@@ -108,7 +108,7 @@ export class Restorer {
       const ids = entries.map(({ id }) => id);
       const known = isShown && others.length > 0 ? await locate(this.#context, others, ids, call) : null;
       if (known && known.size > 0) throw twice([...known.keys()][0] ?? "", sessionId);
-      const stored = await this.#context.store.append(place.log, seq, entries, call);
+      const stored = await this.#context.append(record, place.log, seq, entries, call);
       if (stored !== entries.length) throw await this.#errorOf(entries, sessionId, call);
       seq += entries.length;
     }

@@ -21,5 +21,8 @@ export async function clearIfOrphaned(
   const isLost = record !== null && besideOpen !== undefined && !namesLog(record, besideOpen.log);
   // Rule: orphans-deleted.
   const lost = record === null ? { uid } : isLost && besideOpen;
+  if (record !== null && isLost && context.counts.counts(record)) {
+    context.quotas.note(record, -(await store.entryBytes([besideOpen], call)));
+  }
   while (lost && (await store.deleteEntries(lost, options.chunk, call)));
 }

@@ -105,8 +105,10 @@ export class RecordWriter {
       deleted: true,
     };
     const stored = await this.#replacer.replace(record, next, call);
-    if (stored) this.#ownSeals.forget(record);
-    return stored !== null;
+    if (!stored) return false;
+    this.#ownSeals.forget(record);
+    this.#context.quotas.noteDeleted(record);
+    return true;
   }
 
   /**

@@ -139,14 +139,14 @@ export class SideLogs {
   /** Writes messages after the first `base` entries of a side log. Resolves to whether all were stored. */
   async append({ record, log }: SideLog, head: Head, base: number, messages: readonly Unplaced[], call?: Call) {
     const { chunk } = this.#context.options;
-    const { sessionId, uid } = record;
+    const { sessionId } = record;
     for (let i = 0; i < messages.length; i += chunk) {
       const entries = messages
         .slice(i, i + chunk)
         .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, remaining: 0 }));
-      const stored = await this.#context.store.append(log, base + i + 1, entries, call);
+      const stored = await this.#context.append(record, log, base + i + 1, entries, call);
       const range = { log, first: base + i + 1, last: base + i + (typeof stored === "number" ? stored : 0) };
-      await clearIfOrphaned(this.#context, head.atMs, uid, call, range);
+      await clearIfOrphaned(this.#context, head.atMs, record.uid, call, range);
       if (stored !== entries.length) return false;
     }
     return true;

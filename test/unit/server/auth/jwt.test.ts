@@ -155,6 +155,15 @@ describe("a token", () => {
     expect(await makeChecker().check(token)).toMatchObject({ access: undefined });
   });
 
+  it.each<object>([{ sub: 7 }, { sub: ["ada"] }, { sub: { name: "ada" } }])(
+    "whose owner is its subject, which is no text, is denied, too: %j",
+    async (claims) => {
+      const checker = makeChecker({ ownerClaim: "sub" });
+      const token = await sign({ namespace: "a", scope: "write", ...claims });
+      await expect(checker.check(token)).rejects.toMatchObject({ code: Code.PermissionDenied });
+    },
+  );
+
   it.each([{}, { user: "ada" }, { user: 7 }])("with the scope admin is never bound: %j", async (claims) => {
     const checker = makeChecker({ ownerClaim: "user" });
     const token = await sign({ namespace: "a", scope: "admin", ...claims });

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import { APPLICATION_ID, SCHEMA_VERSION } from "../../../../src/storage/sqlite/schema.js";
 import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
+import { answeredBefore, answeredNow, releasedStore } from "../../../support/released-store.js";
 
 /** The schema of version 0.1.0. */
 const VERSION_1 = `
@@ -168,3 +169,55 @@ it("leaves the file unchanged when it cannot be migrated", async () => {
   expect(after.prepare("SELECT count(*) FROM sessions WHERE deleted_at IS NULL").raw().get([])).toEqual([2]);
   after.close();
 });
+
+describe("a file of version 0.2.0", () => {
+  beforeEach(() => {
+    const db = new Database(path);
+    db.exec(releasedStore("sqlite.sql"));
+    db.close();
+  });
+
+  it("is upgraded with everything that it holds, and is then the same as a new one", async () => {
+    const database = await SqliteLogDatabase.open(path);
+    const store = database.namespace("default");
+    const before = answeredBefore("sqlite.answers.jsonl");
+    expect(await answeredNow(store)).toEqual(before);
+    const labels = ["topic=travel"];
+    const all = await store.listRecords({ parentId: "", owner: "" }, { limit: 99 });
+    expect(all.map(({ sessionId }) => sessionId).sort()).toEqual(Object.keys(before).sort());
+    expect(await store.listRecords({ parentId: "", owner: "", labels }, { limit: 99 })).toHaveLength(3);
+    expect(await store.usage({})).toEqual({ sessions: all.length, bytes: 0, uncounted: all.length });
+    await new LogHistoryProvider(store).updateSession("trip", { owner: "ada" });
+    expect(await store.listRecords({ parentId: "", owner: "ada", labels }, { limit: 99 })).toHaveLength(1);
+    await database.close();
+    const fresh = join(folder, "fresh.db");
+    await (await SqliteLogDatabase.open(fresh)).close();
+    expect(shapeOf(path)).toEqual(shapeOf(fresh));
+  });
+
+  it("stays as it is when the upgrade fails half way, and is upgraded once it can be", async () => {
+    const db = new Database(path);
+    db.exec("CREATE TABLE labels_by_owner (one INTEGER)");
+    db.close();
+    const before = shapeOf(path);
+    await expect(SqliteLogDatabase.open(path)).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(shapeOf(path)).toEqual(before);
+    const again = new Database(path);
+    expect(again.prepare("PRAGMA user_version").raw().get([])).toEqual([2]);
+    again.exec("DROP TABLE labels_by_owner");
+    again.close();
+    const databases = await Promise.all(Array.from({ length: 4 }, () => SqliteLogDatabase.open(path)));
+    expect(await answeredNow((databases[3] as SqliteLogDatabase).namespace("default"))).toEqual(
+      answeredBefore("sqlite.answers.jsonl"),
+    );
+    for (const database of databases) await database.close();
+  });
+});
+
+/** The statements that made the tables and indexes, as SQLite keeps them. */
+function shapeOf(file: string): unknown {
+  const db = new Database(file);
+  const rows = db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").raw().all([]);
+  db.close();
+  return rows;
+}

@@ -52,6 +52,16 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   ownedLabelPlaces: "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=?)",
   ownedLabelPlacesAfter:
     "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
+  bodyBytes: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
+  usage: [
+    "sessions USING COVERING INDEX sessions_by_bytes (namespace=?)",
+    "sessions USING COVERING INDEX sessions_by_time (namespace=?)",
+  ],
+  usageOfOwner: [
+    "sessions USING COVERING INDEX sessions_by_bytes (namespace=? AND owner=? AND bytes>?)",
+    "sessions USING COVERING INDEX sessions_by_owner (namespace=? AND owner=?)",
+  ],
+  usageOfKey: "sessions USING COVERING INDEX sessions_by_key (namespace=? AND creator_key=?)",
   addBytes: "sessions USING PRIMARY KEY (uid=?)",
   setBytes: "sessions USING PRIMARY KEY (uid=?)",
   labeled: [
