@@ -5,7 +5,7 @@ import type { Limits } from "../domain/limits.js";
 import { messageSize } from "../domain/message-size.js";
 import type { LogResult, TurnOutcome } from "../storage/storage-provider.js";
 import type { QueuedAppend } from "./session-pool-types.js";
-import type { TurnLock } from "./turn-lock.js";
+import { type TurnLock, turnOf } from "./turn-lock.js";
 
 interface Waiting {
   readonly append: QueuedAppend;
@@ -21,7 +21,7 @@ export class AppendQueue {
   readonly #turnLock: TurnLock;
   readonly #limits: Limits;
   readonly #storeTurn: StoreTurn;
-  /** Maps a session's id to its queue. For every key, a task is running that will drain the queue. */
+  /** Maps the name of a session's turns to its queue. For every key, a task is running that will drain the queue. */
   readonly #queues = new Map<string, Waiting[]>();
 
   constructor(turnLock: TurnLock, limits: Limits, storeTurn: StoreTurn) {
@@ -33,31 +33,32 @@ export class AppendQueue {
   append(sessionId: string, append: QueuedAppend): Promise<LogResult> {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { append, resolve, reject, stopWatching: undefined };
-      const known = this.#queues.get(sessionId);
+      const turn = turnOf(sessionId, append.options);
+      const known = this.#queues.get(turn);
       const queue = known ?? [];
-      if (this.#turnLock.isLocked(sessionId)) answerAtCallEnd(queue, waiting);
+      if (this.#turnLock.isLocked(turn)) answerAtCallEnd(queue, waiting);
       queue.push(waiting);
       if (known === undefined) {
-        this.#queues.set(sessionId, queue);
-        void this.#takeTurns(sessionId, queue);
+        this.#queues.set(turn, queue);
+        void this.#takeTurns(sessionId, turn, queue);
       }
     });
   }
 
   /** Takes turns until the queue is empty. Each write is a turn of its own, so that edits get a turn in between. */
-  async #takeTurns(sessionId: string, queue: Waiting[]): Promise<void> {
+  async #takeTurns(sessionId: string, turn: string, queue: Waiting[]): Promise<void> {
     do {
-      const release = await this.#turnLock.acquire(sessionId);
-      const turn = takeTurn(queue, this.#limits);
-      if (queue.length === 0) this.#queues.delete(sessionId);
+      const release = await this.#turnLock.acquire(turn);
+      const taken = takeTurn(queue, this.#limits);
+      if (queue.length === 0) this.#queues.delete(turn);
       // A shared write runs as long as its most patient caller waits, so the other callers are answered here. The
       // provider answers a single caller in time.
-      if (turn.length > 1) for (const waiting of turn) answerAtCallEnd(queue, waiting);
-      if (turn.length > 0) await this.#store(sessionId, turn);
+      if (taken.length > 1) for (const waiting of taken) answerAtCallEnd(queue, waiting);
+      if (taken.length > 0) await this.#store(sessionId, taken);
       release();
     } while (queue.length > 0);
     // Those that were left for another turn may all have given up. Later appends need a task that drains their queue.
-    if (this.#queues.get(sessionId) === queue) this.#queues.delete(sessionId);
+    if (this.#queues.get(turn) === queue) this.#queues.delete(turn);
   }
 
   async #store(sessionId: string, turn: readonly Waiting[]): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Call } from "../domain/call.js";
-import { checkCall } from "../domain/call.js";
+import { checkCall, withoutAccess } from "../domain/call.js";
 import { DomainError, NotImplementedError, noAnswer, notFound } from "../domain/errors.js";
 import { ulidFactory } from "../domain/ids.js";
 import type { Todo } from "../domain/todo.js";
@@ -91,7 +91,7 @@ export class TodoTracker {
   async #change(call: Call | undefined, plan: (todos: readonly Todo[]) => readonly Todo[]): Promise<readonly Todo[]> {
     const { storage } = this.#root;
     if (storage === undefined) throw new NotImplementedError("TodoTracker", "changing todos without a storage manager");
-    return await this.#turnLock.run("todos", call, async () => {
+    return await this.#turnLock.run("todos", withoutAccess(call), async () => {
       for (;;) {
         checkCall(call);
         const { todos, revision } = await storage.readTodos(call);

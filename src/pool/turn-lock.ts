@@ -10,11 +10,15 @@ interface SessionLock {
   users: number;
 }
 
-/** A fair lock for each session that is being changed. An idle session has no lock. */
+/**
+ * A fair lock for each session that is being changed. An idle session has no lock. Callers with different access do not
+ * wait for each other: from the wait, one could learn that there is a session which it may not see, and could hold up
+ * those who change it. The store keeps their changes apart, as it does those of several processes.
+ */
 export class TurnLock {
   readonly #locks = new Map<string, SessionLock>();
 
-  /** The number of sessions that are being changed. */
+  /** The number of locks. */
   get size(): number {
     return this.#locks.size;
   }
@@ -36,10 +40,11 @@ export class TurnLock {
   /** Waits for this caller's turn. Resolves to a function that ends the turn and must be called once. */
   async acquire(sessionId: string, call?: Call): Promise<() => void> {
     checkCall(call);
-    const known = this.#locks.get(sessionId);
-    const lock = known ?? this.#newLock(sessionId);
+    const turn = turnOf(sessionId, call);
+    const known = this.#locks.get(turn);
+    const lock = known ?? this.#newLock(turn);
     lock.users += 1;
-    const release = () => this.#release(sessionId, lock);
+    const release = () => this.#release(turn, lock);
     if (known === undefined) return release;
     const acquired = lock.turns.acquire();
     try {
@@ -52,15 +57,20 @@ export class TurnLock {
     }
   }
 
-  #newLock(sessionId: string): SessionLock {
+  #newLock(turn: string): SessionLock {
     const lock = { turns: new Semaphore(0), users: 0 };
-    this.#locks.set(sessionId, lock);
+    this.#locks.set(turn, lock);
     return lock;
   }
 
-  #release(sessionId: string, lock: SessionLock): void {
+  #release(turn: string, lock: SessionLock): void {
     lock.users -= 1;
-    if (lock.users === 0) this.#locks.delete(sessionId);
+    if (lock.users === 0) this.#locks.delete(turn);
     else lock.turns.release();
   }
+}
+
+/** The name of the turns for which a caller waits: those of the session, by callers with the same access. */
+export function turnOf(sessionId: string, call: Call | undefined): string {
+  return call?.access === undefined ? sessionId : JSON.stringify([sessionId, call.access]);
 }

@@ -18,6 +18,7 @@ await build({
     drafts: `${root}test/bench/drafts.ts`,
     fronts: `${root}test/bench/fronts/main.ts`,
     growth: `${root}test/bench/growth/main.ts`,
+    owners: `${root}test/bench/owners.ts`,
     ours: `${root}test/bench/peers/ours.ts`,
     "bare-server": `${root}test/bench/fronts/bare-server.ts`,
     postgres: `${root}test/bench/postgres.ts`,
@@ -37,7 +38,7 @@ await build({
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
 // Each of these names is a separate measurement. Without one, the rows are measured.
-const own = ["console", "drafts", "fronts", "growth", "ours", "postgres"].includes(name);
+const own = ["console", "drafts", "fronts", "growth", "ours", "owners", "postgres"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 // An interrupt ends the benchmark, which this process waits for.
 process.on("SIGINT", () => {});

@@ -1,5 +1,5 @@
 import type { Operation } from "./operations.js";
-import type { ProfileName } from "./profiles.js";
+import { OWNERS, type ProfileName } from "./profiles.js";
 import type { Random } from "./random.js";
 
 /**
@@ -23,5 +23,6 @@ export function beginningOf(random: Random, profile: ProfileName): readonly Oper
   if (!isGrace && random.chance(0.7)) {
     first.push({ op: "create", id: "c", parent: random.chance(0.5) ? "a" : null, title: null });
   }
+  if (profile === "owners") first.push({ op: "give", id: "a", owner: random.pick(OWNERS) });
   return first;
 }

@@ -1,4 +1,4 @@
-import { apply, type Circumstances, type ModelState, type Source } from "./model.js";
+import { apply, type Circumstances, isVisible, type ModelState, type Source } from "./model.js";
 import type { Operation, Outcome } from "./operations.js";
 
 /** One operation as its client observed it. Moments are numbers in one order that all clients share. */
@@ -137,9 +137,13 @@ class Search {
   }
 
   #refusedHere(state: ModelState, operation: Operation, outcome: string): boolean {
-    const source = state.sessions.get(sourceOf(operation));
+    const visible = (id: string) => {
+      const session = state.sessions.get(id);
+      return session !== undefined && isVisible(session, operation.as) ? session : undefined;
+    };
+    const source = visible(sourceOf(operation));
     if (outcome === '{"error":"not_found"}') {
-      return !source || (operation.op === "copy" && !state.sessions.has(operation.to));
+      return !source || (operation.op === "copy" && !visible(operation.to));
     }
     if (outcome !== '{"error":"invalid_argument"}' || !source || !("mid" in operation) || operation.mid === null) {
       return false;

@@ -43,6 +43,7 @@ export async function apply(
 ): Promise<readonly [ModelState, Outcome]> {
   const sessions = new Map([...state.sessions].map(([id, session]) => [id, { ...session }]));
   const naive = new NaiveAtPoint(sessions, at, source);
+  naive.caller = operation.as;
   const cursorOf = (list: number) => cursorAfter(state, operation, list);
   const { outcome } = await perform(naive, operation, cursorOf);
   const read = operation.op === "list" && at.continued ? state.sessions.get(operation.id) : undefined;
@@ -66,8 +67,14 @@ class NaiveAtPoint extends NaiveStorageProvider {
   }
 
   protected override sourceOf(sessionId: string): NaiveSession | undefined {
-    return this.#source === undefined ? super.sourceOf(sessionId) : (this.#source ?? undefined);
+    if (this.#source === undefined) return super.sourceOf(sessionId);
+    return this.#source !== null && isVisible(this.#source, this.caller) ? this.#source : undefined;
   }
+}
+
+/** Whether a caller that is bound to this owner may see a session; without one, it sees all. */
+export function isVisible({ owner }: Readonly<NaiveSession>, caller: string | undefined): boolean {
+  return caller === undefined || owner === caller;
 }
 
 /** The cursor of the naive model after the last message of a list. */

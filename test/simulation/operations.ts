@@ -12,8 +12,11 @@ export interface SimMessage {
   readonly body: string;
 }
 
-/** An operation that a client asks for. `id` is the session. */
-export type Operation =
+/** An operation that a client asks for, and the owner to whom the client is bound, if any. */
+export type Operation = Asked & { readonly as?: string | undefined };
+
+/** `id` is the session. */
+type Asked =
   | { readonly op: "create"; readonly id: string; readonly parent: string | null; readonly title: string | null }
   | {
       readonly op: "append";
@@ -65,6 +68,8 @@ export type Operation =
   | { readonly op: "fork" | "share"; readonly id: string; readonly to: string; readonly mid: string | null }
   | { readonly op: "copy"; readonly id: string; readonly to: string; readonly mid: string | null }
   | { readonly op: "update"; readonly id: string; readonly title: string; readonly expected: number | null }
+  /** Gives the session another owner. */
+  | { readonly op: "give"; readonly id: string; readonly owner: string }
   | { readonly op: "delete"; readonly id: string };
 
 /** Forks get this title. Runs do not check when a fork reads its source's title. */
@@ -88,8 +93,10 @@ export async function perform(
   cursorOf: (list: number) => MessageCursor | undefined = () => undefined,
   call: Call = {},
 ): Promise<Performed> {
+  const { as } = operation;
+  const own = as === undefined ? call : { ...call, access: { owner: as } };
   try {
-    return await performOrThrow(provider, operation, cursorOf, call);
+    return await performOrThrow(provider, operation, cursorOf, own);
   } catch (error) {
     return { outcome: refusalOf(error) };
   }
@@ -192,6 +199,10 @@ async function performOrThrow(
       const options = expecting(operation.expected, call);
       const session = await provider.updateSession(id, { title: operation.title }, options);
       return { outcome: { title: session.title, revision: session.revision } };
+    }
+    case "give": {
+      const { owner = "", revision } = await provider.updateSession(id, { owner: operation.owner }, call);
+      return { outcome: { owner, revision } };
     }
     case "delete":
       await provider.deleteSession(id, call);

@@ -76,13 +76,32 @@ const PROFILES = {
   grace: { get: 3, list: 3, truncate: 1, revert: 1, old: 4, append: 1 },
   /** Lists of sessions, and changes that move them to the front. */
   lists: { append: 6, fork: 1, create: 1, truncate: 1, update: 1 },
+  /** Callers that are bound to owners, while the owners change. No random seed picks it. */
+  owners: {
+    append: 8,
+    turn: 3,
+    list: 3,
+    load: 1,
+    get: 1,
+    updateMessage: 2,
+    deleteMessage: 1,
+    truncate: 1,
+    fork: 2,
+    copy: 2,
+    create: 2,
+    delete: 1,
+    give: 5,
+  },
   /** Timestamps of the whole range that the API allows. */
   times: { append: 6, list: 3, load: 1, get: 1, truncate: 1, revert: 1, copy: 2, fork: 1 },
 } as const satisfies Record<string, Partial<Record<Kind, number>>>;
 
 export type ProfileName = keyof typeof PROFILES;
 
-export const PROFILE_NAMES = Object.keys(PROFILES) as readonly ProfileName[];
+/** The profiles that random seeds pick. */
+export const PROFILE_NAMES = (Object.keys(PROFILES) as ProfileName[]).filter((name) => name !== "owners");
+
+export const OWNERS = ["x", "y"] as const;
 
 /** Profiles that mostly use one session. */
 const NARROW: ReadonlySet<ProfileName> = new Set(["batches"]);
@@ -112,6 +131,21 @@ export class Script {
   }
 
   next(pageStart: PageStart, revision: number | null): Intent {
+    const intent = this.#intent(pageStart, revision);
+    if (this.#profile !== "owners") return intent;
+    return intent.op === "turn"
+      ? { ...intent, appends: intent.appends.map((append) => this.#byOwner(append)) }
+      : this.#byOwner(intent);
+  }
+
+  /** The same by a caller that may be bound to an owner. */
+  #byOwner(operation: Operation): Operation {
+    const as = operation.op !== "give" && this.#random.chance(0.7) ? this.#random.pick(OWNERS) : undefined;
+    // Ancestors are not looked at in the same moment as the session.
+    return operation.op === "list" ? { ...operation, as, ancestors: false } : { ...operation, as };
+  }
+
+  #intent(pageStart: PageStart, revision: number | null): Intent {
     const kind = this.#random.pick(this.#kinds);
     const id = this.#sessionId();
     if (kind === "turn") return { op: "turn", id, appends: this.#some(2, 3, () => this.#append(id, 2)) };
@@ -157,6 +191,8 @@ export class Script {
         const parent = random.chance(0.5) ? random.pick(SESSION_IDS) : null;
         return { op: "create", id, parent, title: random.chance(0.3) ? this.#title() : null };
       }
+      case "give":
+        return { op: kind, id, owner: random.pick(OWNERS) };
       case "update":
         return { op: "update", id, title: this.#title(), expected: random.chance(0.5) ? revision : null };
       default:

@@ -32,6 +32,10 @@ const NOTICED: readonly Noticed[] = [
   { rule: "repeated-create-unknown", store: "weak", profile: "resent" },
   { rule: "negative-answers-checked", store: "atomic", profile: "grace", from: 131 },
   { rule: "update-time-with-append", store: "atomic", profile: "lists" },
+  { rule: "owner-change-ends-access:log", store: "weak", profile: "owners", from: 111 },
+  { rule: "appends-admitted-singly:turn", store: "atomic", profile: "owners" },
+  { rule: "remembered-admits-owners:append", store: "atomic", profile: "owners" },
+  { rule: "access-by-the-record:head", store: "atomic", profile: "owners" },
 ];
 
 const MOST_SEEDS = 4000;

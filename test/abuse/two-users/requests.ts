@@ -49,9 +49,10 @@ export class Requests {
       path: string,
       more: Partial<Pick<UserRequest, "query" | "body" | "list">> = {},
     ): UserRequest => {
-      const names = [session, other, id, this.#other].filter((name) => name.includes(this.#other));
-      // The longest first, because one may be a part of another.
-      return { method, path, names: names.sort((a, b) => b.length - a.length), ...more };
+      const sent = JSON.stringify([path, more.query, more.body]);
+      // The longest come first, because the last is a part of the others.
+      const candidates = [session, other, id, this.#other].filter((name) => name.includes(this.#other));
+      return { method, path, names: candidates.filter((name) => sent.includes(name)), ...more };
     };
     const all: readonly (readonly [weight: number, make: () => UserRequest])[] = [
       [

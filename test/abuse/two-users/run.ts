@@ -94,10 +94,11 @@ class UserRun {
         if (this.requests % WATCH_EVERY === 0) await this.#watchAnew();
         await this.#step();
       }
-      await this.#endWatch();
     } catch (error) {
       this.hasFailed = true;
       throw error;
+    } finally {
+      await this.#endWatch();
     }
   }
 
@@ -129,7 +130,9 @@ class UserRun {
   }
 
   async #send(url: string, { method, body }: UserRequest): Promise<Answer> {
-    const headers = { authorization: `Bearer ${this.#user.key}`, "content-type": "application/json" };
+    // A server may close an idle connection at the moment at which a request arrives, which must not be repeated.
+    const authorization = `Bearer ${this.#user.key}`;
+    const headers = { authorization, "content-type": "application/json", connection: "close" };
     const answer = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import type { SessionPool } from "../../../src/pool/session-pool.js";
+import { MemoryStorageProvider } from "../../../src/storage/memory/memory-storage-provider.js";
 import { naiveState } from "../../contract/model/naive-sessions-provider.js";
 import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
 import { idsOf, message, messages, numbered, refusal } from "../../contract/storage-provider/fixtures.js";
@@ -122,6 +123,24 @@ describe("SessionPool", () => {
     await Promise.all([sessions.copyMessages("s", "t"), sessions.copyMessages("t", "s")]);
     expect((await history("s")).toSorted()).toEqual([...numbered(3), "t1"]);
     expect((await history("t")).toSorted()).toEqual([...numbered(3), "t1"]);
+    expect(sessions.turnLock.size).toBe(0);
+  });
+
+  it("answers at once about a session that the caller may not see, while others change it", async () => {
+    sessions = new RootPool({ storage: new MemoryStorageProvider() }).sessions;
+    const [ada, bob] = [{ access: { owner: "ada" } }, { access: { owner: "bob" } }];
+    for (const call of [ada, bob]) await sessions.createSession({ sessionId: `of ${call.access.owner}` }, call);
+    const release = await sessions.turnLock.acquire("of ada", ada);
+    const waiting = sessions.appendMessage("of ada", message("m1"), ada);
+    await refusal(sessions.appendMessage("of ada", message("m1"), bob), "not_found");
+    await refusal(sessions.appendMessage("of ada", message("m1"), { ...bob, createSession: true }), "already_exists");
+    await refusal(sessions.copyMessages("of bob", "of ada", bob), "not_found");
+    await refusal(sessions.updateSession("of ada", { title: "x" }, bob), "not_found");
+    await refusal(sessions.deleteSession("of ada", bob), "not_found");
+    await refusal(sessions.drafts.start("of ada", message("m1"), bob), "not_found");
+    expect(await sessions.getMessageCount("of ada", ada)).toBe(0);
+    release();
+    expect(await waiting).toBe("m1");
     expect(sessions.turnLock.size).toBe(0);
   });
 });

@@ -25,6 +25,21 @@ describe("TurnLock", () => {
     release();
   });
 
+  it("gives callers with the same access one turn at a time, whoever else changes the session", async () => {
+    const lock = new TurnLock();
+    const [ada, bob] = [{ access: { owner: "ada" } }, { access: { owner: "bob" } }];
+    const ticket = { access: { ticket: { sessionId: "s", uid: "u", generation: 0 } } };
+    const release = await lock.acquire("s", ada);
+    for (const call of [bob, ticket, undefined]) expect(await lock.run("s", call, async () => "done")).toBe("done");
+    const order: string[] = [];
+    const second = lock.run("s", { access: { owner: "ada" } }, async () => order.push("second"));
+    await setImmediate();
+    order.push("first");
+    release();
+    await second;
+    expect(order).toEqual(["first", "second"]);
+  });
+
   it("keeps nothing for idle sessions, even when the work fails", async () => {
     const lock = new TurnLock();
     const failing = lock.run("s", undefined, () => Promise.reject(new Error("failed")));

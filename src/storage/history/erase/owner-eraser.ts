@@ -1,7 +1,6 @@
 import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
-import { DomainError } from "../../../domain/errors.js";
 import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../log-store.js";
@@ -51,9 +50,6 @@ export class OwnerEraser {
   async run(owner: string, options: EraseOptions = {}): Promise<OwnerErasure> {
     checkMayErase(options);
     const { context, replacer, onMarked } = this.#parts;
-    if (options.access !== undefined) {
-      throw new DomainError("permission_denied", "Erasing reaches the sessions of all, beyond the caller's own");
-    }
     const marks = new ErasureMarks(context, replacer, onMarked);
     const erasure: Erasure = { owner, options, places: new ErasedPlaces(), marks, own: new Map(), passes: 0 };
     for (let round = 1; ; round++) {
