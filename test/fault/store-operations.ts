@@ -25,8 +25,8 @@ export interface Operation {
   readonly answer: unknown;
   /**
    * When the operation may fail because it is not repeated. `unknown`: when it may have taken effect, because a count
-   * must not change twice. `ever`: after any failure, because a ping reports the current state, and a refusal of several
-   * records at once does not tell which of them it was about.
+   * must not change twice. `ever`: after any failure, because a ping reports the current state, and a refusal of
+   * several records at once does not tell which of them it was about.
    */
   readonly mayFail?: "unknown" | "ever";
   /** Whether reading alone may give the answer, when the write keeps failing. */

@@ -137,10 +137,10 @@ export interface FoundEntries {
  */
 export interface LogStore {
   /**
-   * Adds a record with `forks` 0, and with the counted bytes 0 if it `isCounted`, otherwise without any. `exists`: a living record has the session id; nothing was stored, and the uid must
-   * not be used again, because a store may have blocked it, also before it rejected. A blocked uid gives `exists`.
-   * Sending a stored uid again gives `created`. A record that is being restored is added with `deleted` set, whether or
-   * not a living one has the session id.
+   * Adds a record with `forks` 0, and with the counted bytes 0 if it `isCounted`, otherwise without any. `exists`: a
+   * living record has the session id; nothing was stored, and the uid must not be used again, because a store may have
+   * blocked it, also before it rejected. A blocked uid gives `exists`. Sending a stored uid again gives `created`. A
+   * record that is being restored is added with `deleted` set, whether or not a living one has the session id.
    */
   createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists">;
 
@@ -155,11 +155,11 @@ export interface LogStore {
 
   /**
    * Replaces the record with this uid if its revision is still `ifRevision`, and resolves to what is stored then; null
-   * when the revision differs. Never changes `forks` or the counted bytes, and never lowers the `updateTimeMicros` of a living record, which
-   * may have advanced since the caller read it. An unknown outcome is read back: if the record was made by this very
-   * write, it is returned; if another write made the next revision, null. If the record has changed further since,
-   * or does not exist any more, the outcome stays unknown, and this rejects with `unavailable`. It must not return null
-   * then, because the caller would take back what the record may name.
+   * when the revision differs. Never changes `forks` or the counted bytes, and never lowers the `updateTimeMicros` of a
+   * living record, which may have advanced since the caller read it. An unknown outcome is read back: if the record was
+   * made by this very write, it is returned; if another write made the next revision, null. If the record has changed
+   * further since, or does not exist any more, the outcome stays unknown, and this rejects with `unavailable`. It must
+   * not return null then, because the caller would take back what the record may name.
    */
   replaceRecord(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | null>;
 
