@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { DEFAULT_SERVER_LIMITS } from "../../../src/config/config.js";
 import { hashRandomKey, newKey } from "../../../src/server/auth/key-hash.js";
 import { newTicketSecret } from "../../../src/server/auth/ticket-secrets.js";
 import { seededRandom } from "../../simulation/random.js";
@@ -37,7 +38,9 @@ export async function runTwoUsers(storage: string, until: () => boolean, seed: n
   });
   writeFileSync(keysFile, JSON.stringify(entries));
   writeFileSync(ticketSecretFile, newTicketSecret());
-  const config = { keysFile, ticketSecretFile, openAi: true, search: true, hidesTodos: true };
+  // A call that is cut off on one server only would leave the two in different states.
+  const serverLimits = { ...DEFAULT_SERVER_LIMITS, callTimeoutMs: 600_000 };
+  const config = { keysFile, ticketSecretFile, openAi: true, search: true, hidesTodos: true, serverLimits };
   const servers: TestServer[] = [];
   const start = async (store: string) => {
     const server = await startTestServer({ ...config, storage: store });
