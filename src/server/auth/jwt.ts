@@ -142,7 +142,7 @@ export class JwtChecker implements CredentialChecker {
     // The key was removed from the set meanwhile.
     if (revoked === undefined) return undefined;
     // jose has checked that `exp` is there and is a number.
-    return { name, namespace, scope, access, expiresMs: payload.exp! * 1000, revoked };
+    return { name, id: `token ${name}`, namespace, scope, access, expiresMs: payload.exp! * 1000, revoked };
   }
 
   /** `permission_denied`: the token names no owner, although it must. */

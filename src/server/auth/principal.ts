@@ -5,6 +5,11 @@ import type { Access } from "../../domain/access.js";
 export interface Principal {
   /** The name of the key or ticket, for logs and limits; never the key or ticket itself. */
   readonly name: string;
+  /**
+   * Under what its load and its quotas are counted; the name when absent. It differs from the name of a key for tokens,
+   * whose users may choose their names.
+   */
+  readonly id?: string | undefined;
   /** The namespace that the caller sees. Namespaces share nothing. */
   readonly namespace: string;
   readonly scope: Scope;
@@ -14,6 +19,11 @@ export interface Principal {
   readonly expiresMs?: number | undefined;
   /** Aborted when the credential is revoked. */
   readonly revoked?: AbortSignal | undefined;
+}
+
+/** Under what the load and the quotas of a caller are counted. */
+export function countedAs({ id, name }: Principal): string {
+  return id ?? name;
 }
 
 /** Whether the caller has a ticket and no key. */

@@ -9,7 +9,7 @@ import type { Call } from "../../domain/call.js";
 import { onCallEnd, untilCallEnd } from "../../domain/call-end.js";
 import type { Quotas } from "../../domain/quotas.js";
 import { type Authenticator, hasTicket } from "../auth/authenticator.js";
-import type { Principal, RequestFacts } from "../auth/principal.js";
+import { countedAs, isOfTicket, type Principal, type RequestFacts } from "../auth/principal.js";
 import { type Admission, type AdmissionKind, Admissions } from "../limits/admissions.js";
 import { CallQuotas } from "../limits/call-quotas.js";
 import type { Connection } from "../limits/connections.js";
@@ -291,11 +291,11 @@ export class CheckedCallPipeline implements CallPipeline {
 
   /** Copying `limited` with a spread would take longer than all else here. */
   #context({ principal }: FrontCall, { rootPool }: PoolUse, limited: Call): ApiContext {
-    const { name, namespace, access } = principal;
+    const { namespace, access } = principal;
     const { deadlineMs, signal } = limited;
     const { limits, hidesTodos, signTicket } = this.#options;
-    const isTicket = access !== undefined && "ticket" in access;
-    const key = this.#options.authenticator.everyone === undefined && !isTicket ? name : undefined;
+    const hasKey = this.#options.authenticator.everyone === undefined && !isOfTicket(principal);
+    const key = hasKey ? countedAs(principal) : undefined;
     return { namespace, rootPool, limits, hidesTodos, signTicket, deadlineMs, signal, key, access };
   }
 

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { ServerLimits } from "../../config/config.js";
 import { VALUE_BYTES } from "../../config/server-limits.js";
-import { isOfTicket, type Principal } from "../auth/principal.js";
+import { countedAs, isOfTicket, type Principal } from "../auth/principal.js";
 import type { Connection } from "./connections.js";
 import { CHUNK_BYTES } from "./own-chunks.js";
 import { TaskLimit } from "./task-limit.js";
@@ -246,7 +246,7 @@ export class Admission {
 }
 
 function idOf(principal: Principal | undefined): string {
-  return principal === undefined ? NOBODY : `${principal.namespace}\n${principal.name}`;
+  return principal === undefined ? NOBODY : `${principal.namespace}\n${countedAs(principal)}`;
 }
 
 function subjectOf(principal: Principal | undefined): string {

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import { QUOTA_HOLDERS, type QuotaHolder, type Quotas, quotaName } from "../../domain/quotas.js";
-import type { Principal } from "../auth/principal.js";
+import { countedAs, isOfTicket, type Principal } from "../auth/principal.js";
 
 const MINUTE_S = 60;
 
@@ -111,23 +111,23 @@ export class CallQuotas {
  * Who uses up a quota, within the namespace; undefined when nobody does. A ticket counts as a key of its own, and for
  * no owner, because it does not say whose session it opens.
  */
-function idOf(holder: QuotaHolder, { name, access }: Principal): string | undefined {
+function idOf(holder: QuotaHolder, principal: Principal): string | undefined {
   if (holder === "namespace") return "";
-  if (holder === "key") return name;
+  if (holder === "key") return countedAs(principal);
+  const { access } = principal;
   return access !== undefined && "owner" in access ? access.owner : undefined;
 }
 
 function refusal(
   holder: QuotaHolder,
   id: string,
-  { namespace, access }: Principal,
+  principal: Principal,
   limit: number,
   retryAfterS: number,
 ): ApiError {
   const quota = quotaName(holder, "callsPerMinute");
-  const isTicket = access !== undefined && "ticket" in access;
-  const named = holder === "namespace" ? namespace : id;
-  const subject = isTicket && holder === "key" ? "The ticket" : `The ${holder} ${JSON.stringify(named)}`;
+  const named = holder === "namespace" ? principal.namespace : id;
+  const subject = isOfTicket(principal) && holder === "key" ? "The ticket" : `The ${holder} ${JSON.stringify(named)}`;
   const text = `${subject} has made ${limit} calls within a minute; --quota-${quota} allows ${limit}`;
   return new ApiError(Code.ResourceExhausted, `${text}; try again in ${retryAfterS} s`, { retryAfterS, quota });
 }

@@ -44,7 +44,12 @@ describe("a token", () => {
     [["session-pool:admin"], "admin"],
   ])("with the scope %j may %s", async (scope, expected) => {
     const token = await sign({ namespace: "a", scope, sub: "robot" });
-    expect(await makeChecker().check(token)).toMatchObject({ name: "robot", namespace: "a", scope: expected });
+    expect(await makeChecker().check(token)).toMatchObject({
+      name: "robot",
+      id: "token robot",
+      namespace: "a",
+      scope: expected,
+    });
   });
 
   it("is refused without namespace or scope", async () => {

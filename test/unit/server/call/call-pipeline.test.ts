@@ -148,7 +148,9 @@ describe("a unary call", () => {
     for (const authenticator of [keyed, OPEN]) {
       await makePipeline({ authenticator }).pipeline.unary(method, REQUEST, frontCall());
     }
-    expect(seen).toEqual(["reader", undefined]);
+    const asToken = { ...frontCall(), principal: { ...READER, id: "token reader" } };
+    await makePipeline({ authenticator: keyed }).pipeline.unary(method, REQUEST, asToken);
+    expect(seen).toEqual(["reader", undefined, "token reader"]);
   });
 
   it("is counted when it is refused", async () => {

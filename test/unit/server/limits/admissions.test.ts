@@ -29,6 +29,14 @@ describe("the limits of one key", () => {
     admissions.admit(kind, ANN, undefined);
   });
 
+  it("leave room for a key whose name somebody has in a token", () => {
+    const admissions = new Admissions(LIMITS, { perKey: true });
+    const token = { ...ANN, id: "token ann" };
+    for (const who of [token, token]) admissions.admit("call", who, undefined);
+    expect(() => admissions.admit("call", token, undefined)).toThrow(exhausted(/^The key "ann" may have 2/));
+    for (const who of [ANN, ANN]) admissions.admit("call", who, undefined);
+  });
+
   it("leave memory of the process for another key, and a call that has ended frees its memory", () => {
     const admissions = new Admissions(LIMITS, { perKey: true });
     const first = admissions.admit("call", ANN, undefined);

@@ -31,6 +31,12 @@ function callUntilRefused(calls: CallQuotas, principal: Principal) {
 }
 
 describe("a quota of calls a minute", () => {
+  it("counts a token apart from a key of the same name", () => {
+    const { calls } = quotasAt({ key: { callsPerMinute: 3 } });
+    expect(callUntilRefused(calls, { ...KEY, id: "token backend" }).taken).toBe(3);
+    expect(callUntilRefused(calls, KEY).taken).toBe(3);
+  });
+
   it.each([
     ["owner", ADA, 'The owner "ada"'],
     ["key", KEY, 'The key "backend"'],
