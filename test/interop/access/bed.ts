@@ -18,7 +18,7 @@ export const CALLERS = [
 export type Caller = string;
 
 /** Whose the callers with an owner are. */
-export const OWNER = "ada";
+const OWNER = "ada";
 
 /** The owner of a session of each kind. */
 const OWNERS: Readonly<Record<Kind, string>> = {
