@@ -39,7 +39,7 @@ export async function runTwoUsers(storage: string, until: () => boolean, seed: n
   writeFileSync(keysFile, JSON.stringify(entries));
   writeFileSync(ticketSecretFile, newTicketSecret());
   // A call that is cut off on one server only would leave the two in different states.
-  const serverLimits = { ...DEFAULT_SERVER_LIMITS, callTimeoutMs: 600_000 };
+  const serverLimits = { ...DEFAULT_SERVER_LIMITS, unaryDeadlineMs: 600_000 };
   const config = { keysFile, ticketSecretFile, openAi: true, search: true, hidesTodos: true, serverLimits };
   const servers: TestServer[] = [];
   const start = async (store: string) => {
