@@ -82,13 +82,13 @@ async function measure(store: string, url: string, count: number): Promise<void>
   await engine.close();
 }
 
-/** One session in a hundred has no owner, and all have a label. */
+/** One session in ten has no owner, and all have a label. */
 async function fill({ pool }: Engine, count: number): Promise<void> {
   let next = 0;
   const write = async () => {
     while (next < count) {
       const i = next++;
-      const others = i % 100 === 1 ? undefined : `owner-${i % owners}`;
+      const others = i % 10 === 1 ? undefined : `owner-${i % owners}`;
       const owner = i % Math.floor(count / OWN) === 0 ? "ada" : others;
       await pool.sessions.createSession({ sessionId: `s${i}`, owner, labels: { all: "", kind: `${i % 10}` } });
     }
