@@ -118,13 +118,7 @@ function idOf(holder: QuotaHolder, principal: Principal): string | undefined {
   return access !== undefined && "owner" in access ? access.owner : undefined;
 }
 
-function refusal(
-  holder: QuotaHolder,
-  id: string,
-  principal: Principal,
-  limit: number,
-  retryAfterS: number,
-): ApiError {
+function refusal(holder: QuotaHolder, id: string, principal: Principal, limit: number, retryAfterS: number): ApiError {
   const quota = quotaName(holder, "callsPerMinute");
   const named = holder === "namespace" ? principal.namespace : id;
   const subject = isOfTicket(principal) && holder === "key" ? "The ticket" : `The ${holder} ${JSON.stringify(named)}`;
