@@ -323,8 +323,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "owner-change-ends-access:drafts",
     EDITOR,
-    "if (!isSameOwner) await this.#endOpen(record, openDrafts(record), call);",
-    "",
+    "if (!isSameOwner || this.#context.isExpired(updated.record)) {",
+    "if (this.#context.isExpired(updated.record)) {",
   ),
   rule(
     "owner-change-ends-access:tickets",

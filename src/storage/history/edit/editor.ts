@@ -142,7 +142,8 @@ export class Editor {
    */
   update(sessionId: string, change: SessionChange, expectedRevision: number | undefined, call?: Call): Promise<Head> {
     return this.#context.retrying(sessionId, call, async (saw) => {
-      const head = await this.#context.need(sessionId, call);
+      const mayReopen = change.expireTimeMicros !== undefined || change.owner !== undefined;
+      const head = await (mayReopen ? this.settledHead(sessionId, call) : this.#context.need(sessionId, call));
       saw(head);
       const { record } = head;
       checkOwnerChange(call, change.owner);
@@ -156,8 +157,6 @@ export class Editor {
       const isSame =
         title === record.title && sameStruct(metadata, record.metadata) && sameStruct(labels, record.labels);
       if (isSame && isSameExpiry && isSameOwner) return head;
-      // Rule: owner-change-ends-access. Processes that have cached a draft go on extending it, so it is ended first.
-      if (!isSameOwner) await this.#endOpen(record, openDrafts(record), call);
       const fields = {
         ...{ title, metadata, labels, expireTimeMicros: expireTimeMicros ?? undefined },
         // Rule: owner-change-ends-access.
@@ -169,10 +168,11 @@ export class Editor {
       const updated =
         isSameExpiry && isSameOwner
           ? await this.#replace(head, fields, call)
-          : await this.#reopenWith(sessionId, head, fields, call);
+          : await this.#commitFields(head, fields, call);
       if (!updated) throw new Again();
-      // A process that has cached a draft looks only at the draft's log, and would go on extending it.
-      if (this.#context.isExpired(updated.record)) {
+      // Rule: owner-change-ends-access. A process that has cached a draft looks only at the draft's log, and would go
+      // on extending it. The drafts end afterwards, because nobody can start others then.
+      if (!isSameOwner || this.#context.isExpired(updated.record)) {
         await this.#endDrafts(updated.record, openDrafts(updated.record), call);
       }
       return updated;
@@ -200,11 +200,6 @@ export class Editor {
   /**
    * Replaces the record together with its open log, so that no process appends on a head that does not know the change.
    */
-  async #reopenWith(sessionId: string, seen: Head, fields: Partial<NextRecord>, call?: Call): Promise<Head | null> {
-    const head = await this.settledHead(sessionId, call);
-    return head.record.revision === seen.record.revision ? this.#commitFields(head, fields, call) : null;
-  }
-
   #commitFields(head: Head, fields: Partial<NextRecord>, call?: Call): Promise<Head | null> {
     const { lastTimestampMicros } = head;
     const undo = undoAt(head.record, head.seq);
