@@ -58,7 +58,7 @@ async function reportOf(folder: string, cases: string): Promise<Pick<Report, "nu
   const path = join(folder, "report.json");
   const args = ["run", "--root", folder, "--reporter=json", "--outputFile", path, "-t", cases];
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST"));
-  const env = { ...Object.fromEntries(own), MODEL_RUNS: "10", MODEL_SEED: "1" };
+  const env = { ...Object.fromEntries(own), MODEL_RUNS: "40", MODEL_SEED: "1" };
   const program = join(project, "node_modules/vitest/vitest.mjs");
   const ended = await promisify(execFile)(process.execPath, [program, ...args], { cwd: folder, env }).then(
     () => 0,
