@@ -10,7 +10,7 @@ const LONG = [
   "test/browser/console-",
   "test/browser/docs",
   "test/fault/mongo-failures",
-  "test/abuse/memory",
+  "test/examples/",
   "test/simulation/",
   "test/contract/model.",
   "test/fault/clock-chaos",
