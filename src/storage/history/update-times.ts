@@ -1,8 +1,7 @@
 import type { Call } from "../../domain/call.js";
 import type { Head, HistoryContext } from "./heads.js";
+import { NotedFigures } from "./noted-figures.js";
 
-/** How long to wait after a failure before the times are written again. */
-const RETRY_MS = 5000;
 /** How old the stored time may be when an append is acknowledged, so that killing a process loses no more than this. */
 const MOST_BEHIND_MICROS = 60_000_000;
 
@@ -12,22 +11,30 @@ const MOST_BEHIND_MICROS = 60_000_000;
  */
 export class UpdateTimes {
   readonly #context: HistoryContext;
-  readonly #noted = new Map<string, number>();
+  readonly #noted: NotedFigures;
   /** The times that this process has written, for the sessions that it wrote most recently. */
   readonly #written = new Map<string, number>();
-  readonly #stop = new AbortController();
-  #cancelTimer: (() => void) | null = null;
-  #writing: Promise<void> = Promise.resolve();
-  #isFailing = false;
 
   constructor(context: HistoryContext) {
+    const { startTimer, onAnomaly, touchDelayMs } = context.options;
     this.#context = context;
+    this.#noted = new NotedFigures({
+      ...{ startTimer, onAnomaly, delayMs: touchDelayMs },
+      merge: (before, now) => Math.max(before, now),
+      write: async (times, signal) => {
+        await context.store.touchRecords?.(times, { signal });
+        this.#remember(times);
+      },
+      failure: (count) => {
+        const what = count === 1 ? "update time of 1 session" : `update times of ${count} sessions`;
+        return `The ${what} could not be written`;
+      },
+    });
   }
 
   note({ record }: Pick<Head, "record">): void {
     if (this.#context.store.touchRecords === undefined) return;
-    this.#noted.set(record.uid, this.#context.options.nowMicros());
-    this.#flushIn(this.#isFailing ? RETRY_MS : this.#context.options.touchDelayMs);
+    this.#noted.note(record.uid, this.#context.options.nowMicros());
   }
 
   /**
@@ -56,43 +63,12 @@ export class UpdateTimes {
    * Writes the noted times. Those that could not be written stay noted for later; GetSession does not depend on them.
    */
   flush(): Promise<void> {
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
-    if (this.#noted.size === 0) return this.#writing;
-    const times = new Map(this.#noted);
-    this.#noted.clear();
-    this.#writing = this.#writing.then(() => this.#write(times));
-    return this.#writing;
+    return this.#noted.flush();
   }
 
   /** Writes the noted times until the deadline at most, and reports those that could not be written by then. */
-  async close({ deadlineMs }: { readonly deadlineMs: number }): Promise<void> {
-    const timer = setTimeout(() => this.#stop.abort(), Math.max(0, deadlineMs - Date.now()));
-    try {
-      await this.flush();
-    } finally {
-      clearTimeout(timer);
-      this.#stop.abort();
-      this.#cancelTimer?.();
-    }
-  }
-
-  async #write(times: ReadonlyMap<string, number>): Promise<void> {
-    const { signal } = this.#stop;
-    try {
-      await this.#context.store.touchRecords?.(times, { signal });
-      this.#remember(times);
-      this.#isFailing = false;
-    } catch (error) {
-      if (signal.aborted || !this.#isFailing) {
-        const what = times.size === 1 ? "update time of 1 session" : `update times of ${times.size} sessions`;
-        this.#context.options.onAnomaly(`The ${what} could not be written`, error);
-      }
-      this.#isFailing = true;
-      if (signal.aborted) return;
-      for (const [uid, micros] of times) this.#noted.set(uid, Math.max(micros, this.#noted.get(uid) ?? micros));
-      this.#flushIn(RETRY_MS);
-    }
+  close(limit: { readonly deadlineMs: number }): Promise<void> {
+    return this.#noted.close(limit);
   }
 
   #remember(times: ReadonlyMap<string, number>): void {
@@ -103,12 +79,6 @@ export class UpdateTimes {
     for (const uid of this.#written.keys()) {
       if (this.#written.size <= this.#context.options.maxHeads) break;
       this.#written.delete(uid);
-    }
-  }
-
-  #flushIn(delayMs: number): void {
-    if (Number.isFinite(this.#context.options.touchDelayMs)) {
-      this.#cancelTimer ??= this.#context.options.startTimer(delayMs, () => void this.flush());
     }
   }
 }
