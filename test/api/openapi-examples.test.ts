@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 /** The operations, each after those whose results it needs. Drafts are used before they end. */
@@ -23,6 +27,8 @@ const IN_ORDER = [
   "finishDraft",
   "revertSession",
   "unrevertSession",
+  "createTicket",
+  "revokeTickets",
   "truncateMessages",
   "listTodos",
   "listTodos2",
@@ -41,11 +47,14 @@ interface Operation {
   readonly requestBody?: { readonly content: { readonly "application/json": { readonly example: object } } };
 }
 
+const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
+const ticketSecretFile = join(folder, "secret");
+writeFileSync(ticketSecretFile, newTicketSecret());
 let server: TestServer;
 const operations = new Map<string, { readonly method: string; readonly path: string; readonly body: string | null }>();
 
 beforeAll(async () => {
-  server = await startTestServer({ search: true });
+  server = await startTestServer({ search: true, ticketSecretFile });
   const { paths } = (await (await fetch(`${server.httpUrl}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, Operation>>;
   };
@@ -64,7 +73,10 @@ beforeAll(async () => {
   }
 });
 
-afterAll(() => server.stop());
+afterAll(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
 
 async function send(operationId: string, body?: object): Promise<void> {
   const found = operations.get(operationId);

@@ -18,6 +18,7 @@ const BODIES: Readonly<Record<string, object>> = {
   ExtendDraftRequest: { version: "1", deltas: [{ appendText: { text: "Late April" } }] },
   FinishDraftRequest: { version: "2", deltas: [{ appendText: { text: " to the middle of May." } }] },
   RevertSessionRequest: { upToMessageId: "m1" },
+  CreateTicketRequest: { scope: "read" },
   TruncateMessagesRequest: { upToMessageId: "m1" },
 };
 
