@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { cached, describeWith, install, needPrograms, run } from "../support/toolchain.js";
 import { PIP } from "./python.js";
@@ -27,7 +28,9 @@ await describeWith("the OpenAPI document, tried out by Schemathesis", installSch
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "session-pool-schemathesis-"));
-    server = await startTestServer({ storage: `sqlite:${join(folder, "pool.db")}` });
+    const ticketSecretFile = join(folder, "ticket-secret");
+    await writeFile(ticketSecretFile, newTicketSecret());
+    server = await startTestServer({ storage: `sqlite:${join(folder, "pool.db")}`, ticketSecretFile });
   });
 
   afterAll(async () => {

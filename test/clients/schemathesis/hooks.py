@@ -22,6 +22,7 @@ WHAT_NO_SCHEMA_SAYS = re.compile(
             r"session_id must not contain control characters",
             r"since is after until",
             r"offset and page_token",
+            r"owner and no_owner",
             # The reason is in the words of a search.
             r"^q holds no letter",
             r"^The prefix",
@@ -29,6 +30,7 @@ WHAT_NO_SCHEMA_SAYS = re.compile(
             r"^message.info.role is required",
             # The reason is the clock.
             r"ahead of the service's clock",
+            r"^expire_time must be in the future, and at most 30 days ahead",
             # The limit counts bytes of UTF-8, and a schema counts characters.
             r"(is|has) \d+ bytes",
             # The number may be anywhere in JSON of the caller's own.
