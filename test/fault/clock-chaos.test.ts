@@ -4,7 +4,7 @@ const SIZES: ClockChaosSizes = {
   clients: 8,
   owners: 3,
   sessions: 15,
-  durationMs: 8000,
+  durationMs: 4000,
   restMs: 800,
   freezesMs: [300, 2000],
   staleMs: 150,
