@@ -246,7 +246,8 @@ describe.skipIf(!server)("notifications on PostgreSQL", () => {
     await expect.poll(() => anomalies).toEqual([expect.stringContaining("Telling other processes")]);
     await query(database, "GRANT EXECUTE ON FUNCTION pg_notify(text, text) TO PUBLIC");
     await created(store, "granted");
-    await expect.poll(() => told).toEqual(["granted"]);
+    // On a busy machine, the append before is told of only now.
+    await expect.poll(() => told.at(-1)).toBe("granted");
     await opened.pop()?.close();
     await opened.pop()?.close();
     await query(database, `DROP OWNED BY ${role}`, `DROP ROLE ${role}`);
