@@ -22,6 +22,10 @@ export function isScope(value: unknown): value is Scope {
 /** The scopes that a ticket may have. */
 export type TicketScope = Exclude<Scope, "admin">;
 
+export function isTicketScope(value: unknown): value is TicketScope {
+  return isScope(value) && value !== "admin";
+}
+
 /** What a ticket says. */
 export interface TicketClaims {
   readonly namespace: string;

@@ -1,3 +1,4 @@
+import { boundOwner } from "../domain/access.js";
 import type { Call } from "../domain/call.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { ApiContext } from "./api-method.js";
@@ -13,8 +14,8 @@ export function callOf(context: ApiContext): Call {
  * to or filters by.
  */
 export function listScope(context: ApiContext, owner: string | undefined): { namespace: string; owner?: string } {
-  const { access, namespace } = context;
-  const shown = access !== undefined && "owner" in access ? access.owner : owner;
+  const { namespace } = context;
+  const shown = boundOwner(context) ?? owner;
   return shown === undefined ? { namespace } : { namespace, owner: shown };
 }
 

@@ -5,7 +5,7 @@ import type {
   RevokeTicketsResponse,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
-import type { ApiContext, TicketScope } from "./api-method.js";
+import { type ApiContext, isTicketScope, type TicketScope } from "./api-method.js";
 import { callOf } from "./call-options.js";
 import { fromExpireTime, toTimestamp } from "./timestamps.js";
 
@@ -30,7 +30,7 @@ export async function createTicket(request: CreateTicketRequest, context: ApiCon
 }
 
 function toTicketScope(scope: string): TicketScope {
-  if (scope === "read" || scope === "write") return scope;
+  if (isTicketScope(scope)) return scope;
   throw invalidArgument(`scope is ${JSON.stringify(scope)}; it must be "read" or "write"`);
 }
 

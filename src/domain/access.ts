@@ -41,6 +41,17 @@ interface Guarded {
 /** The most bytes of an owner. */
 export const MOST_OWNER_BYTES = 128;
 
+/** The owner that a caller is bound to; undefined for all other callers. */
+export function boundOwner(caller: Limited | undefined): string | undefined {
+  const access = caller?.access;
+  return access !== undefined && "owner" in access ? access.owner : undefined;
+}
+
+/** Whether everybody who could see a session in one state still can in the other. */
+export function isVisibleToSame(a: Guarded, b: Guarded): boolean {
+  return a.owner === b.owner && a.ticketGeneration === b.ticketGeneration;
+}
+
 /** Whether the caller may see this session. `unauthenticated`: the caller's ticket was for it and has been revoked. */
 export function permits(call: Limited | undefined, session: Guarded): boolean {
   const access = call?.access;

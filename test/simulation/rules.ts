@@ -341,7 +341,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "followers-ask-again:tail",
     `${HISTORY}/follow/session-tail.ts`,
-    "if (before && !hasSameAccess(before, head.record)) this.#dropWaiting();",
+    "if (before && !isVisibleToSame(before, head.record)) this.#dropWaiting();",
     "",
   ),
   rule("followers-ask-again:follower", FOLLOWERS, "checkMayFollow(tail, reached.head.record.sessionId, call);", ""),

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { readFileSync } from "node:fs";
 import { errors, type JWTPayload, jwtVerify, SignJWT } from "jose";
-import type { TicketClaims, TicketScope } from "../../api/api-method.js";
+import { isTicketScope, type TicketClaims } from "../../api/api-method.js";
 import type { Logger } from "../logging.js";
 import { type WatchedFiles, watchFiles } from "../watched-files.js";
 import { type CredentialChecker, TICKET_PREFIX } from "./authenticator.js";
@@ -158,8 +158,4 @@ function principalOf(payload: JWTPayload, revoked: AbortSignal): Verified | unde
     expiresMs: exp! * 1000,
     revoked,
   };
-}
-
-function isTicketScope(value: unknown): value is TicketScope {
-  return value === "read" || value === "write";
 }

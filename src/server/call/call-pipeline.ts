@@ -44,7 +44,10 @@ export interface CallPipelineOptions {
   readonly tracing?: Pick<Tracing, "withSpan" | "endSpan"> | undefined;
 }
 
-/** The checks around every implementation, once for all fronts. */
+/**
+ * The checks around every implementation, once for all fronts. The file is long because calls and streams pass the same
+ * checks, which share what is in flight.
+ */
 export class CheckedCallPipeline implements CallPipeline {
   readonly #options: CallPipelineOptions;
   readonly #callLog: CallLog;

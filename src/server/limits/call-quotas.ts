@@ -1,5 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
+import { boundOwner } from "../../domain/access.js";
 import { QUOTA_HOLDERS, type QuotaHolder, type Quotas, quotaName } from "../../domain/quotas.js";
 import { countedAs, isOfTicket, type Principal } from "../auth/principal.js";
 
@@ -114,8 +115,7 @@ export class CallQuotas {
 function idOf(holder: QuotaHolder, principal: Principal): string | undefined {
   if (holder === "namespace") return "";
   if (holder === "key") return countedAs(principal);
-  const { access } = principal;
-  return access !== undefined && "owner" in access ? access.owner : undefined;
+  return boundOwner(principal);
 }
 
 function refusal(holder: QuotaHolder, id: string, principal: Principal, limit: number, retryAfterS: number): ApiError {

@@ -33,7 +33,8 @@ export function visibleSegments(head: Head): Segment[] {
 
 /**
  * What all parts of the history engine share: the store, the options and the cached heads. A cached head may be out of
- * date but never wrong: it was true when it was read, and a write at its end fails if it no longer is.
+ * date but never wrong: it was true when it was read, and a write at its end fails if it no longer is. The file is long
+ * because every way to read a record is here, so that none forgets expiry or access.
  */
 export class HistoryContext {
   readonly store: LogStore;

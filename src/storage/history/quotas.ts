@@ -1,3 +1,4 @@
+import { boundOwner } from "../../domain/access.js";
 import type { Call } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import { DomainError } from "../../domain/errors.js";
@@ -65,7 +66,7 @@ export class Quotas {
       for (const holder of holders) {
         const { use, quota } = holder;
         const isFree = await untilCallEnd(use.findRoom("sessions", 1, quota.sessions), call);
-        if (!isFree) return refusal(holder, record, "sessions", "another session", call);
+        if (!isFree) return refusal(holder, "sessions", "another session", call);
       }
     }
     const made = make();
@@ -87,7 +88,7 @@ export class Quotas {
     const holders = this.#holdersOf(record, "bytes");
     const nowMs = this.#options.clockMs();
     if (holders.every(({ use, quota }) => use.hasRoom("bytes", planned + bytes, quota.bytes, nowMs))) return null;
-    return this.#findRefusal(holders, record, bytes, call, planned);
+    return this.#findRefusal(holders, bytes, call, planned);
   }
 
   /** Throws `resource_exhausted` when a quota has no room for so many more bytes in a session. */
@@ -112,7 +113,6 @@ export class Quotas {
 
   async #findRefusal(
     holders: readonly Holder[],
-    record: Counted,
     bytes: number,
     call: Call | undefined,
     planned: number,
@@ -120,7 +120,7 @@ export class Quotas {
     for (const holder of holders) {
       const { use, quota } = holder;
       const isFree = await untilCallEnd(use.findRoom("bytes", planned + bytes, quota.bytes), call);
-      if (!isFree) return refusal(holder, record, "bytes", `${bytes} more bytes of messages`, call);
+      if (!isFree) return refusal(holder, "bytes", `${bytes} more bytes of messages`, call);
     }
     return null;
   }
@@ -177,23 +177,22 @@ function isLimited(quota: StoredQuota | undefined): boolean {
 /** Names the holder to those who may know it: to callers that see the whole namespace, and to the holder. */
 function refusal(
   { kind, name, quota }: Holder,
-  record: Counted,
   what: keyof StoredQuota,
   more: string,
   call: Call | undefined,
 ): DomainError {
   const flag = quotaName(kind, what);
-  const text = `${subjectOf(kind, name, record, call)} has no room for ${more}; --quota-${flag} allows ${quota[what]}`;
+  const text = `${subjectOf(kind, name, call)} has no room for ${more}; --quota-${flag} allows ${quota[what]}`;
   return new DomainError("resource_exhausted", text, { quota: flag });
 }
 
-function subjectOf(kind: QuotaHolder, name: string, { owner }: Counted, call: Call | undefined): string {
-  const access = call?.access;
+function subjectOf(kind: QuotaHolder, name: string, call: Call | undefined): string {
   if (kind === "namespace") return "The namespace";
+  const seesAll = call?.access === undefined;
   if (kind === "owner") {
-    const isKnown = access === undefined || ("owner" in access && access.owner === owner);
+    const isKnown = seesAll || boundOwner(call) === name;
     return isKnown ? `The owner ${JSON.stringify(name)}` : "The owner of the session";
   }
-  const isKnown = access === undefined || call?.key === name;
+  const isKnown = seesAll || call?.key === name;
   return isKnown ? `The key ${JSON.stringify(name)}` : "The key that made the session";
 }

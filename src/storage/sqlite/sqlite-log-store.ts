@@ -39,7 +39,7 @@ const MEASURED_AT_ONCE = 5000;
 /** Finds the rows of a search. */
 export type SearchRows = (query: SearchQuery, call: Call | undefined) => Promise<Row[]>;
 
-/** A namespace of a SQLite file. */
+/** A namespace of a SQLite file. The file is as long as the interface is: one short method for each of the store's. */
 export class SqliteLogStore implements LogStore {
   readonly #connection: SqliteConnection;
   readonly #messages: MessageTable;

@@ -77,7 +77,8 @@ const NOTHING_KNOWN: Known = new Map();
 
 /**
  * The appends of one turn of TurnLock: those that waited while others changed the session. They are stored step by
- * step, each step as many as fit into one write, until each has its outcome.
+ * step, each step as many as fit into one write, until each has its outcome. The file is long because planning and
+ * writing share the state of the turn.
  */
 export class AppendTurn {
   readonly #parts: AppendTurnParts;

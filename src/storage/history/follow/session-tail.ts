@@ -1,11 +1,10 @@
-import { permits } from "../../../domain/access.js";
+import { isVisibleToSame, permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import type { ChatMessage } from "../../../domain/chat-message.js";
 import { isErased } from "../../../domain/erasure.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { FollowEvent, FollowPosition } from "../../../domain/page.js";
 import type { Head, HistoryContext } from "../heads.js";
-import type { SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
 import { Again, Retries } from "../retries.js";
 import { type DraftEvent, DraftTail } from "./draft-tail.js";
@@ -30,7 +29,7 @@ interface Waiting {
 /**
  * Follows one session for all its followers in this process. A change is read once and passed to each follower, and
  * none waits for a slow one. The tail looks when it is woken, and also from time to time, ever less often while nothing
- * happens.
+ * happens. The file is long because looking, emitting and waiting share one state.
  */
 export class SessionTail {
   readonly #context: HistoryContext;
@@ -219,7 +218,7 @@ export class SessionTail {
     }
     if (this.#reached.at.sessionUid !== sessionUid) throw notFound("Session", this.#sessionId);
     // Rule: followers-ask-again.
-    if (before && !hasSameAccess(before, head.record)) this.#dropWaiting();
+    if (before && !isVisibleToSame(before, head.record)) this.#dropWaiting();
     // An appended message may have been a draft until now. Followers get the draft's last deltas before the message.
     await this.#drafts.look(head);
     const step = stepOf(head.record, this.#reached.at, head.count, options.maxEdits);
@@ -299,9 +298,4 @@ export class SessionTail {
     await this.#context.options.pause(ms, waking.signal);
     this.#wake = null;
   }
-}
-
-/** Whether everybody who could see the session still can. */
-function hasSameAccess(a: SessionRecord, b: SessionRecord): boolean {
-  return a.owner === b.owner && a.ticketGeneration === b.ticketGeneration;
 }
