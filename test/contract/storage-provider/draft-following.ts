@@ -214,7 +214,9 @@ export function describeDraftFollowing(subject: StorageProviderSubject): void {
         await page.until(({ drafts }) => drafts.has("d"));
         await subject.other.finishDraft("s", "d", { version: 2 });
         await page.until(({ messages }) => messages.length === 3 && messages[2]?.id === "m3");
-        expect(page.told.slice(-4)).toEqual(["truncated 1", "appended d", "finished d", "appended m3"]);
+        // A page that catches up after a change may be told once more of the draft that it knows.
+        const told = page.told.slice(page.told.indexOf("truncated 1")).filter((event) => event !== "draft d");
+        expect(told, page.told.join("; ")).toEqual(["truncated 1", "appended d", "finished d", "appended m3"]);
       });
     });
   });
