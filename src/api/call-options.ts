@@ -2,6 +2,7 @@ import { boundOwner } from "../domain/access.js";
 import type { Call } from "../domain/call.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { ApiContext } from "./api-method.js";
+import type { ListScope } from "./page-token.js";
 
 /** The part of the context that is passed down to the pool. */
 export function callOf(context: ApiContext): Call {
@@ -13,7 +14,7 @@ export function callOf(context: ApiContext): Call {
  * To which lists the page tokens of a caller belong: those of the namespace, and of the owner that the caller is bound
  * to or filters by.
  */
-export function listScope(context: ApiContext, owner: string | undefined): { namespace: string; owner?: string } {
+export function listScope(context: ApiContext, owner: string | undefined): ListScope {
   const { namespace } = context;
   const shown = boundOwner(context) ?? owner;
   return shown === undefined ? { namespace } : { namespace, owner: shown };

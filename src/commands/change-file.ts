@@ -4,7 +4,7 @@ import { chmod, chown, type FileHandle, open, realpath, rename, rm, stat } from 
 /**
  * Writes a new file and moves it into place, so that a server that reads it meanwhile sees either the old file or the
  * new one. The new file has the owner and mode of the old one, because a server that cannot read it would continue with
- * the old keys. A link to the file stays a link. While the new file exists, no other program can change the keys.
+ * what it has. A link to the file stays a link. While the new file exists, no other program can change the file.
  */
 export async function changeFile(path: string, change: () => Promise<string>): Promise<void> {
   const target = existsSync(path) ? await realpath(path) : path;

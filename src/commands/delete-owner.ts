@@ -36,9 +36,9 @@ export async function deleteOwner(target: SessionsTarget, deletion: DeletionOfOw
       throw new Error(`${JSON.stringify(owner)} has got new sessions meanwhile; run the command again`);
     }
     if (count > 0) await confirm(intent, yes);
-    const remove = ({ sessionId }: { readonly sessionId: string }) =>
+    const deleteOne = ({ sessionId }: { readonly sessionId: string }) =>
       pool.sessions.deleteSession(sessionId, { access: { owner } });
-    const { changed } = await changeMatching(pool.sessions, { owner }, remove, { what: "Deleting", count });
+    const { changed } = await changeMatching(pool.sessions, { owner }, deleteOne, { what: "Deleting", count });
     print(
       target.json
         ? JSON.stringify({ owner, deleted: changed })

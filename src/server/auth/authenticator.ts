@@ -8,6 +8,9 @@ const HEADER = "authorization";
 /** What every ticket begins with, and no key or token. */
 export const TICKET_PREFIX = "spt_";
 
+/** An `Authorization` header that carries what begins like a ticket. */
+const TICKET_HEADER = new RegExp(`^Bearer +${TICKET_PREFIX}`, "i");
+
 /** Finds out whose key or ticket a request carries. */
 export interface Authenticator {
   /** Rejects with `unauthenticated`; never reveals why, or the key. */
@@ -82,7 +85,7 @@ export class BearerAuthenticator implements Authenticator {
 
 /** Whether a request carries what begins like a ticket, valid or not. */
 export function hasTicket(request: RequestFacts): boolean {
-  return request.ticket !== undefined || /^Bearer +spt_/i.test(request.header(HEADER) ?? "");
+  return request.ticket !== undefined || TICKET_HEADER.test(request.header(HEADER) ?? "");
 }
 
 function bearerCredential(authorization: string | undefined): string {

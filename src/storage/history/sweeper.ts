@@ -173,9 +173,8 @@ export class Sweeper {
    * ranges were cleared.
    */
   async #sweepDropped(seen: SessionRecord, untilMs: number, seenMs: number, call: Call): Promise<number> {
-    const { store } = this.#context;
+    const { store, measuring, quotas } = this.#context;
     const isOld = ({ markedAtMs }: Markable) => markedAtMs !== undefined && markedAtMs <= untilMs;
-    const { measuring, quotas } = this.#context;
     const old = seen.dropped.filter(isOld);
     const bytes = new Map<Segment, number>();
     for (const range of old) {

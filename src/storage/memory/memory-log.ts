@@ -80,7 +80,7 @@ export class MemoryLog {
   bodyBytes({ first, last }: Segment): number {
     let bytes = 0;
     for (const place of this.#places.slice(first - 1, last)) {
-      if (place !== undefined && place !== SEAL) bytes += Buffer.byteLength(place.body.encode());
+      if (place !== undefined && place !== SEAL) bytes += place.body.storedBytes;
     }
     return bytes;
   }

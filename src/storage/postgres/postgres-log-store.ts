@@ -107,14 +107,13 @@ export class PostgresLogStore implements LogStore {
     const place = [after?.updateTimeMicros ?? Number.MAX_SAFE_INTEGER, toColumn(after?.sessionId ?? LAST_ID), limit];
     const parent = toColumn(parentId);
     const [label] = columns;
-    if (owner !== undefined) {
-      const given = toColumn(owner);
-      if (columns.length > 1) return this.#list(sql.ownedLabeledAll, [...place, parent, columns, given], call);
-      if (label !== undefined) return this.#list(sql.ownedLabeled, [...place, parent, label, given], call);
-      return this.#list(sql.owned, [...place, parent, given], call);
-    }
-    if (columns.length > 1) return this.#list(sql.labeledAll, [...place, parent, columns], call);
-    if (label !== undefined) return this.#list(sql.labeled, [...place, parent, label], call);
+    const [byAll, byOne, whose] =
+      owner === undefined
+        ? [sql.labeledAll, sql.labeled, []]
+        : [sql.ownedLabeledAll, sql.ownedLabeled, [toColumn(owner)]];
+    if (columns.length > 1) return this.#list(byAll, [...place, parent, columns, ...whose], call);
+    if (label !== undefined) return this.#list(byOne, [...place, parent, label, ...whose], call);
+    if (owner !== undefined) return this.#list(sql.owned, [...place, parent, ...whose], call);
     if (parentId !== "") return this.#list(sql.children, [...place, parent], call);
     return this.#list(sql.newestFirst, place, call);
   }

@@ -48,15 +48,15 @@ export class MessageTable {
     return row === undefined ? 0 : (row[0] as number);
   }
 
-  /**
-   * The end of a log. `isNamed` is true only if the log is the open log of a record; the caller has to find out whether
-   * a record names it otherwise.
-   */
   /** How many bytes the bodies in a range take. */
   bodyBytes({ log, first, last }: Segment): number {
     return this.#sql.bodyBytes.get(toColumn(log), first, last)?.[0] as number;
   }
 
+  /**
+   * The end of a log. `isNamed` is true only if the log is the open log of a record; the caller has to find out whether
+   * a record names it otherwise.
+   */
   tail(log: string, namespace: string): Tail {
     const [end, before] = this.#sql.tail.all(toColumn(log), toColumn(ownerOf(log)), namespace) as TailColumns[];
     if (end === undefined) return { last: null, state: "open", isNamed: false };

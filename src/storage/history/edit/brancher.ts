@@ -44,10 +44,7 @@ export class Brancher {
   async create(session: NewSession & { readonly sessionId: string }, call?: Call): Promise<Head> {
     const { sessionId, parentId = "", title = "", metadata, labels, expireTimeMicros } = session;
     const owner = ownerOfNew(call, session.owner);
-    const fields = {
-      ...{ sessionId, parentId, title, metadata, labels: inOrder(labels), owner },
-      expireTimeMicros,
-    };
+    const fields = { sessionId, parentId, title, metadata, labels: inOrder(labels), owner, expireTimeMicros };
     // Only the fields that the caller set are compared, with the current session (docs/api.md, Same content).
     const isRetry = ({ record }: Head) =>
       (parentId === "" || record.parentId === parentId) &&
