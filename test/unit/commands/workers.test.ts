@@ -57,6 +57,8 @@ describe("startWorkers", () => {
     const good = await startOne();
     expect(await good.service.stop()).toBe(true);
     const bad = await startOne();
+    // A running worker may hear that it is to stop, and end as it should, before it is killed.
+    bad.one.process.kill("SIGSTOP");
     const stopped = bad.service.stop();
     bad.one.process.kill("SIGKILL");
     expect(await stopped).toBe(false);
