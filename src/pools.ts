@@ -94,7 +94,7 @@ export class Pools {
 
   /** Sweeps every namespace that the store knows, one after another. */
   async sweep(options: SweepOptions = {}): Promise<SweepReport> {
-    let total: SweepReport = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0, failed: 0 };
+    let total: SweepReport = { sessions: 0, ranges: 0, attachments: 0, repairedForks: 0, orphans: 0, failed: 0 };
     for (const namespace of await this.#storage.listNamespaces()) {
       const before = total;
       const onProgress = options.onProgress && ((report: SweepReport) => options.onProgress?.(add(before, report)));
@@ -155,6 +155,7 @@ function add(a: SweepReport, b: SweepReport): SweepReport {
   return {
     sessions: a.sessions + b.sessions,
     ranges: a.ranges + b.ranges,
+    attachments: (a.attachments ?? 0) + (b.attachments ?? 0),
     repairedForks: a.repairedForks + b.repairedForks,
     orphans: a.orphans + b.orphans,
     failed: a.failed + b.failed,

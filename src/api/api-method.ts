@@ -1,5 +1,6 @@
 import type {
   DescMethod,
+  DescMethodClientStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
   DescService,
@@ -51,8 +52,8 @@ export interface ApiContext extends Call {
 }
 
 /**
- * One RPC, as every front mounts it. Exactly one of `unary` and `stream` is set. Both may reject with anything;
- * `toApiError` turns it into an answer.
+ * One RPC, as every front mounts it. Exactly one of `unary`, `stream` and `upload` is set. Each may reject with
+ * anything; `toApiError` turns it into an answer.
  */
 export interface ApiMethod {
   readonly desc: DescMethod;
@@ -67,6 +68,8 @@ export interface ApiMethod {
   readonly unary?: (request: Message, context: ApiContext) => Promise<Message>;
   /** Resolves once the stream has begun, when headers can be sent. */
   readonly stream?: (request: Message, context: ApiContext) => Promise<AsyncIterable<Message>>;
+  /** Takes the first message of the client's stream, and those that follow. */
+  readonly upload?: (first: Message, rest: AsyncIterable<Message>, context: ApiContext) => Promise<Message>;
 }
 
 export type Handler<M> =
@@ -74,7 +77,13 @@ export type Handler<M> =
     ? (request: MessageShape<I>, context: ApiContext) => Promise<MessageShape<O>>
     : M extends DescMethodServerStreaming<infer I, infer O>
       ? (request: MessageShape<I>, context: ApiContext) => Promise<AsyncIterable<MessageShape<O>>>
-      : never;
+      : M extends DescMethodClientStreaming<infer I, infer O>
+        ? (
+            first: MessageShape<I>,
+            rest: AsyncIterable<MessageShape<I>>,
+            context: ApiContext,
+          ) => Promise<MessageShape<O>>
+        : never;
 
 /** All RPCs of a service. Leaving one out does not compile. */
 export type ServiceMethods<S extends DescService> = {

@@ -25,6 +25,7 @@ import type { MessagePreview, Session, SessionView } from "../domain/session.js"
 import { storedBodyOf } from "../domain/shown-message.js";
 import type { Todo } from "../domain/todo.js";
 import { encodeResumeToken } from "./page-token.js";
+import { toPartAttachment } from "./part-attachment.js";
 import { fromMessageTimestamp, toTimestamp } from "./timestamps.js";
 import { UndecodedMessage } from "./undecoded-message.js";
 
@@ -61,6 +62,7 @@ function toPart(part: Part): ProtoPart {
     type: part.type,
     text: part.text,
     data: toStruct(part.data),
+    attachment: toPartAttachment(part.attachment),
   };
 }
 
@@ -94,7 +96,10 @@ export function fromMessageChange(field: string, message: MessageWithParts | und
 }
 
 function fromPart(part: ProtoPart): Part {
-  return { id: part.id, type: part.type, text: part.text, data: part.data };
+  const { id, type, text, data, attachment } = part;
+  if (attachment === undefined) return { id, type, text, data };
+  const { attachmentId, mediaType, name, size, sha256 } = attachment;
+  return { id, type, text, data, attachment: { attachmentId, mediaType, name, size: Number(size), sha256 } };
 }
 
 export function toSearchHit(hit: SearchHit): ProtoSearchHit {

@@ -11,6 +11,7 @@ const CODES: Record<ErrorCode, Code> = {
   permission_denied: Code.PermissionDenied,
   resource_exhausted: Code.ResourceExhausted,
   failed_precondition: Code.FailedPrecondition,
+  out_of_range: Code.OutOfRange,
   aborted: Code.Aborted,
   unimplemented: Code.Unimplemented,
   internal: Code.Internal,

@@ -6,6 +6,7 @@ import { idHider } from "./hidden-ids.js";
 
 type Unary = NonNullable<ApiMethod["unary"]>;
 type Stream = NonNullable<ApiMethod["stream"]>;
+type Upload = NonNullable<ApiMethod["upload"]>;
 
 /**
  * What every RPC does besides for callers with limited access: a ticket is for the session that the request names, the
@@ -21,7 +22,17 @@ export function limitUnary(desc: DescMethod, handle: Unary): Unary {
   return (request, context) => (context.access === undefined ? handle(request, context) : limited(request, context));
 }
 
-/** The same for a stream. */
+/** The same for a stream of the client. */
+export function limitUpload(desc: DescMethod, handle: Upload): Upload {
+  const hideIds = idHider(desc.output);
+  return async (first, rest, context) => {
+    if (context.access === undefined) return handle(first, rest, context);
+    checkAccess(desc, first, context);
+    return hideIds(await handle(first, rest, context), first, context);
+  };
+}
+
+/** The same for a stream of the server. */
 export function limitStream(desc: DescMethod, handle: Stream): Stream {
   const hideIds = idHider(desc.output);
   const limited: Stream = async (request, context) => {

@@ -1,10 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { AttachmentService } from "../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ApiMethod, ServiceMethods } from "./api-method.js";
+import { attachmentMethods } from "./attachment-service.js";
 import { maskableFields } from "./field-mask.js";
-import { limitStream, limitUnary } from "./limited-access.js";
+import { limitStream, limitUnary, limitUpload } from "./limited-access.js";
 import { messageMethods } from "./message-service.js";
 import { sessionMethods } from "./session-service.js";
 import { todoMethods } from "./todo-service.js";
@@ -12,6 +14,7 @@ import { todoTrackerMethods } from "./todo-tracker-service.js";
 
 type Unary = NonNullable<ApiMethod["unary"]>;
 type Stream = NonNullable<ApiMethod["stream"]>;
+type Upload = NonNullable<ApiMethod["upload"]>;
 
 export type { ApiContext, ApiMethod } from "./api-method.js";
 
@@ -19,6 +22,7 @@ export type { ApiContext, ApiMethod } from "./api-method.js";
 export const API_METHODS: readonly ApiMethod[] = [
   ...methodsOf(SessionService, sessionMethods),
   ...methodsOf(MessageService, messageMethods),
+  ...methodsOf(AttachmentService, attachmentMethods),
   ...methodsOf(TodoService, todoMethods),
   ...methodsOf(TodoTrackerService, todoTrackerMethods, { grpcOnly: true }),
 ];
@@ -32,9 +36,15 @@ function methodsOf<S extends DescService>(
     const { scope, ticket, handle } = methods[desc.localName as keyof S["method"]];
     // Throws when the server starts, rather than refusing every mask of the request later.
     if (desc.input.field.updateMask !== undefined) maskableFields(desc.input.typeName);
-    // The descriptor tells which of the two it is, as the type of `methods` demands.
-    return desc.methodKind === "unary"
-      ? { desc, scope, ticket, grpcOnly, unary: limitUnary(desc, handle as unknown as Unary) }
-      : { desc, scope, ticket, grpcOnly, stream: limitStream(desc, handle as unknown as Stream) };
+    const method = { desc, scope, ticket, grpcOnly };
+    // The descriptor tells which of them it is, as the type of `methods` demands.
+    switch (desc.methodKind) {
+      case "unary":
+        return { ...method, unary: limitUnary(desc, handle as unknown as Unary) };
+      case "server_streaming":
+        return { ...method, stream: limitStream(desc, handle as unknown as Stream) };
+      default:
+        return { ...method, upload: limitUpload(desc, handle as unknown as Upload) };
+    }
   });
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { AttachmentCursor } from "../domain/attachment.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
@@ -18,7 +19,7 @@ const DEFAULT_NAMESPACE = "default";
  */
 const MOST_CHARACTERS = 64 * 1024;
 
-type Kind = "messages" | "sessions" | "search" | "watch";
+type Kind = "messages" | "sessions" | "search" | "watch" | "attachments";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
@@ -27,7 +28,17 @@ const FIELDS: Record<Kind, string> = {
   sessions: "string integer string string?",
   search: "string string",
   watch: "string count count",
+  attachments: "string string",
 };
+
+export function encodeAttachmentToken({ sessionUid, attachmentId }: AttachmentCursor): string {
+  return encode("attachments", [sessionUid, attachmentId]);
+}
+
+export function decodeAttachmentToken(token: string): AttachmentCursor {
+  const [sessionUid, attachmentId] = decode("page_token", "attachments", token) as [string, string];
+  return { sessionUid, attachmentId };
+}
 
 export function encodeMessageToken(cursor: MessageCursor): string {
   const { newestFirst, includeAncestors, sinceMicros, untilMicros } = cursor.query;

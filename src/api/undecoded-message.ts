@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { MessageInfo, MessageWithParts, Part } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { MessageBody } from "../domain/message-body.js";
+import { toPartAttachment } from "./part-attachment.js";
 
 /** A message whose parts and metadata are decoded when they are first read. */
 export class UndecodedMessage implements MessageWithParts {
@@ -16,12 +17,13 @@ export class UndecodedMessage implements MessageWithParts {
   }
 
   get parts(): Part[] {
-    this.#parts ??= this.#body.parts.map(({ id, type, text, data }) => ({
+    this.#parts ??= this.#body.parts.map(({ id, type, text, data, attachment }) => ({
       $typeName: "sessionpool.v1.Part",
       id,
       type,
       text,
       data: data as JsonObject | undefined,
+      attachment: toPartAttachment(attachment),
     }));
     return this.#parts;
   }

@@ -20,6 +20,9 @@ const LIMIT_TEXTS: Record<keyof Limits, string> = {
   pageBytes: "bytes of a page",
   draftCount: "open drafts of a session",
   draftDeltas: "deltas of one draft",
+  messageAttachments: "parts of one message that name attachments",
+  attachmentBytes: "bytes of one attachment",
+  sessionAttachmentBytes: "bytes of all attachments that were uploaded to a session",
   futureMs: "milliseconds that a timestamp may be ahead",
 };
 

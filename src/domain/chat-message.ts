@@ -7,6 +7,23 @@ export interface Part {
   readonly type: string;
   readonly text: string;
   readonly data?: JsonObject | undefined;
+  readonly attachment?: PartAttachment | undefined;
+}
+
+/**
+ * What a part says of an attachment. In a message that is to be stored, everything but the id may be empty (`size` 0),
+ * and the service fills it in.
+ */
+export interface PartAttachment {
+  readonly attachmentId: string;
+  readonly mediaType: string;
+  readonly name: string;
+  /** Number of bytes. */
+  readonly size: number;
+  /** In lower-case hexadecimal. */
+  readonly sha256: string;
+  /** Set where the bytes were left out of the backup that the message was imported from. */
+  readonly missing?: true | undefined;
 }
 
 /** A message as a caller gives it to be appended. */
@@ -64,5 +81,24 @@ export function sameContent(a: MessageContent, b: MessageContent): boolean {
 }
 
 function samePart(a: Part, b: Part): boolean {
-  return a.id === b.id && a.type === b.type && a.text === b.text && sameStruct(a.data, b.data);
+  return (
+    a.id === b.id &&
+    a.type === b.type &&
+    a.text === b.text &&
+    sameStruct(a.data, b.data) &&
+    sameAttachment(a.attachment, b.attachment)
+  );
+}
+
+/** What one side leaves empty does not count, because the service fills it in. */
+function sameAttachment(a: PartAttachment | undefined, b: PartAttachment | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  const isSame = (one: string | number, other: string | number) => one === other || !one || !other;
+  return (
+    a.attachmentId === b.attachmentId &&
+    isSame(a.mediaType, b.mediaType) &&
+    isSame(a.name, b.name) &&
+    isSame(a.size, b.size) &&
+    isSame(a.sha256, b.sha256)
+  );
 }

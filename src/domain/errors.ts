@@ -8,6 +8,7 @@ export type ErrorCode =
   | "permission_denied"
   | "resource_exhausted"
   | "failed_precondition"
+  | "out_of_range"
   | "aborted"
   | "unimplemented"
   | "internal"

@@ -22,6 +22,12 @@ export interface Limits {
   readonly draftCount: number;
   /** Deltas of one draft. */
   readonly draftDeltas: number;
+  /** Parts of one message that name attachments. */
+  readonly messageAttachments: number;
+  /** Bytes of one attachment. */
+  readonly attachmentBytes: number;
+  /** Bytes of all attachments that were uploaded to one session. */
+  readonly sessionAttachmentBytes: number;
   /** How far ahead of the service's clock a timestamp may be. */
   readonly futureMs: number;
 }
@@ -49,5 +55,8 @@ export const DEFAULT_LIMITS: Limits = {
   pageBytes: 3 * MIB,
   draftCount: 16,
   draftDeltas: 100_000,
+  messageAttachments: 100,
+  attachmentBytes: 64 * MIB,
+  sessionAttachmentBytes: 1024 * MIB,
   futureMs: 5 * 60_000,
 };

@@ -1,9 +1,18 @@
 import { ByteRange } from "./byte-range.js";
-import type { MessageContent, Part } from "./chat-message.js";
+import type { MessageContent, Part, PartAttachment } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
 import { type BodySizes, bodySizes } from "./message-size.js";
 
 export type BodyContent = Omit<MessageContent, "role">;
+
+/** An attachment that a body names. */
+export interface NamedAttachment {
+  readonly attachmentId: string;
+  /** The log that has its bytes. */
+  readonly log: string;
+}
+
+const NONE: readonly NamedAttachment[] = Object.freeze([]);
 
 /** The body of a message in protobuf's JSON form, including zero values, as UTF-8. */
 export interface BodyJson {
@@ -17,6 +26,9 @@ const LINE_FEED = 0x0a;
 const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const CLOSE_OBJECT = 0x7d;
+const CLOSE_LIST = 0x5d;
+const ATTACHMENTS_KEY = ',"attachments":';
+const PARTS_KEY = ',"parts":';
 
 /**
  * The parts and the metadata of a message, as values, as stored text, or both. What a store has read is decoded only
@@ -31,7 +43,8 @@ const CLOSE_OBJECT = 0x7d;
  *     {"a":1}
  *     }
  *
- * `sizes` holds the numbers of `BodySizes`. Only `encode` writes such text; it never comes from a client.
+ * `sizes` holds the numbers of `BodySizes`. In a body that names attachments, `,"attachments":[["id","log"]]` follows
+ * them on the first line. Only `encode` writes such text; it never comes from a client.
  */
 export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;
@@ -43,21 +56,28 @@ export class MessageBody implements BodyContent {
   /** The text to be stored, once it was measured, because whoever measures it is about to store it. */
   #text: string | undefined;
   #storedBytes: number | undefined;
+  #attachments: readonly NamedAttachment[] | undefined;
 
-  private constructor(content: BodyContent | undefined, stored: ByteRange | undefined, isFrozen = false) {
+  private constructor(
+    content: BodyContent | undefined,
+    stored: ByteRange | undefined,
+    isFrozen: boolean,
+    attachments?: readonly NamedAttachment[],
+  ) {
     this.#content = content;
     this.#stored = stored;
     this.#isFrozen = isFrozen;
+    this.#attachments = attachments;
   }
 
-  /** Makes a body of values, which are not copied. */
-  static of(content: BodyContent): MessageBody {
-    return content instanceof MessageBody ? content : new MessageBody(content, undefined);
+  /** Makes a body of values, which are not copied. `attachments`: those that the parts name and that are stored. */
+  static of(content: BodyContent, attachments: readonly NamedAttachment[] = NONE): MessageBody {
+    return content instanceof MessageBody ? content : new MessageBody(content, undefined, false, attachments);
   }
 
   /** Makes a body of values that nobody can change, as a store keeps them. Its JSON is kept once it has been read. */
-  static frozen(content: BodyContent): MessageBody {
-    return new MessageBody(content, undefined, true);
+  static frozen(content: BodyContent, attachments: readonly NamedAttachment[] = NONE): MessageBody {
+    return new MessageBody(content, undefined, true, attachments);
   }
 
   /**
@@ -65,7 +85,8 @@ export class MessageBody implements BodyContent {
    */
   static stored(text: string | Buffer | ByteRange): MessageBody {
     const bytes = text instanceof ByteRange ? text : ByteRange.of(typeof text === "string" ? Buffer.from(text) : text);
-    return isSigned(bytes) ? new MessageBody(undefined, bytes) : new MessageBody(parse(bytes), undefined);
+    if (isSigned(bytes)) return new MessageBody(undefined, bytes, false);
+    return new MessageBody(parse(bytes), undefined, false, NONE);
   }
 
   get parts(): readonly Part[] {
@@ -74,6 +95,12 @@ export class MessageBody implements BodyContent {
 
   get metadata(): JsonObject | undefined {
     return this.#decoded().metadata;
+  }
+
+  /** The attachments that the body names and that are stored, each once. */
+  get attachments(): readonly NamedAttachment[] {
+    this.#attachments ??= readAttachments(this.#stored as ByteRange);
+    return this.#attachments;
   }
 
   /** Whether a store keeps the body, so that `json` is known, or is kept once it has been read. */
@@ -122,8 +149,13 @@ export class MessageBody implements BodyContent {
     if (this.#stored !== undefined) return this.#stored.toString();
     if (this.#text !== undefined) return this.#text;
     const { parts, metadata } = writeJson(this.#decoded());
-    const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}],"parts":\n${parts}\n`;
+    const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}]${this.#namesText()},"parts":\n${parts}\n`;
     return metadata === undefined ? `${front}}` : `${front},"metadata":\n${metadata}\n}`;
+  }
+
+  #namesText(): string {
+    if (this.attachments.length === 0) return "";
+    return `,"attachments":${JSON.stringify(this.attachments.map(({ attachmentId, log }) => [attachmentId, log]))}`;
   }
 
   #jsonOfValues(): BodyJson {
@@ -152,8 +184,32 @@ function isSigned({ source: { bytes }, start, end }: ByteRange): boolean {
   return true;
 }
 
+/** The content of a stored text. The sizes of attachments are texts there, as protobuf's JSON has 64-bit numbers. */
 function parse(bytes: ByteRange): BodyContent {
-  return JSON.parse(bytes.toString()) as BodyContent;
+  const { parts, metadata } = JSON.parse(bytes.toString()) as BodyContent;
+  if (!parts.some(({ attachment }) => attachment !== undefined)) return { parts, metadata };
+  return {
+    parts: parts.map((part) => ({ ...part, attachment: part.attachment && readAttachment(part.attachment) })),
+    metadata,
+  };
+}
+
+function readAttachment({ missing, ...attachment }: PartAttachment): PartAttachment {
+  return { ...attachment, size: Number(attachment.size), ...(missing && { missing }) };
+}
+
+function writeAttachment({ attachmentId, mediaType, name, size, sha256, missing }: PartAttachment) {
+  return { attachmentId, mediaType, name, size: String(size), sha256, missing: missing === true };
+}
+
+function readAttachments({ source: { bytes }, start }: ByteRange): readonly NamedAttachment[] {
+  const sizesEnd = bytes.indexOf(CLOSE_LIST, start + SIGNATURE.length) + 1;
+  const lineEnd = bytes.indexOf(LINE_FEED, sizesEnd);
+  const line = bytes.toString("utf8", sizesEnd, lineEnd);
+  const end = line.length - PARTS_KEY.length;
+  if (end === 0) return NONE;
+  const named = JSON.parse(line.slice(ATTACHMENTS_KEY.length, end)) as readonly (readonly [string, string])[];
+  return named.map(([attachmentId, log]) => ({ attachmentId, log }));
 }
 
 function utf8Of(text: string): ByteRange {
@@ -163,7 +219,13 @@ function utf8Of(text: string): ByteRange {
 /** Writes only these members of a part, in this order, whatever else the object has. */
 function writeJson({ parts, metadata }: BodyContent): { parts: string; metadata: string | undefined } {
   return {
-    parts: JSON.stringify(parts.map(({ id, type, text, data }) => ({ id, type, text, data }))),
+    parts: JSON.stringify(
+      parts.map(({ id, type, text, data, attachment }) =>
+        attachment === undefined
+          ? { id, type, text, data }
+          : { id, type, text, data, attachment: writeAttachment(attachment) },
+      ),
+    ),
     metadata: metadata && JSON.stringify(metadata),
   };
 }

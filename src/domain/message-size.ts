@@ -1,4 +1,4 @@
-import type { NewChatMessage, Part } from "./chat-message.js";
+import type { NewChatMessage, Part, PartAttachment } from "./chat-message.js";
 import type { JsonObject, JsonValue } from "./json.js";
 
 /** Fields of a message that only occur in answers. */
@@ -67,7 +67,13 @@ function partSize(part: Part): number {
 /** Bytes of a part as protobuf, not counting its text. */
 export function partSizeWithoutText(part: Part): number {
   const size = textSize(part.id) + textSize(part.type);
-  return part.data === undefined ? size : size + embeddedSize(structSize(part.data));
+  const withData = part.data === undefined ? size : size + embeddedSize(structSize(part.data));
+  return part.attachment === undefined ? withData : withData + embeddedSize(attachmentSize(part.attachment));
+}
+
+function attachmentSize({ attachmentId, mediaType, name, size, sha256, missing }: PartAttachment): number {
+  const texts = textSize(attachmentId) + textSize(mediaType) + textSize(name) + textSize(sha256);
+  return texts + (size === 0 ? 0 : 1 + varintSize(size)) + (missing ? 2 : 0);
 }
 
 /** Bytes that a text of this length takes in the message around it; an empty text is left out. */

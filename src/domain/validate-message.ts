@@ -1,9 +1,9 @@
-import type { MessageChange, NewChatMessage, Part } from "./chat-message.js";
+import type { MessageChange, NewChatMessage, Part, PartAttachment } from "./chat-message.js";
 import type { DraftDelta } from "./draft.js";
 import { invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 import { embeddedSize, messageSize } from "./message-size.js";
-import { checkBytes, checkIsList, checkIsObject, checkOptionalId, checkText } from "./validate.js";
+import { checkBytes, checkId, checkIsList, checkIsObject, checkOptionalId, checkText } from "./validate.js";
 import { checkMetadata, checkStruct } from "./validate-struct.js";
 
 /**
@@ -72,6 +72,11 @@ function checkContent(field: string, { role, parts, metadata, timestampMicros }:
   checkIsList(`${field}.parts`, parts);
   checkPartCount(`${field}.parts`, parts, limits);
   for (const [i, part] of parts.entries()) checkPart(`${field}.parts[${i}]`, part, limits);
+  const attached = parts.filter(({ attachment }) => attachment !== undefined).length;
+  if (attached <= limits.messageAttachments) return;
+  throw invalidArgument(
+    `${field}.parts names ${attached} attachments; at most ${limits.messageAttachments} are allowed (--limit-message-attachments)`,
+  );
 }
 
 function checkPartCount(field: string, { length }: readonly Part[], limits: Limits): void {
@@ -91,6 +96,18 @@ function checkPart(field: string, part: Part, limits: Limits): void {
   if (part.type === "") throw invalidArgument(`${field}.type is required`);
   checkText(`${field}.text`, part.text);
   checkStruct(`${field}.data`, part.data, limits);
+  if (part.attachment !== undefined) checkAttachment(`${field}.attachment`, part.attachment, limits);
+}
+
+function checkAttachment(field: string, attachment: PartAttachment, limits: Limits): void {
+  checkIsObject(field, attachment);
+  const { attachmentId, mediaType, name, size, sha256 } = attachment;
+  checkId(`${field}.attachment_id`, attachmentId, limits);
+  checkText(`${field}.media_type`, mediaType);
+  checkText(`${field}.name`, name);
+  checkText(`${field}.sha256`, sha256);
+  if (Number.isSafeInteger(size) && size >= 0) return;
+  throw invalidArgument(`${field}.size is ${size}; it must be a whole number of at least 0`);
 }
 
 /** Throws `invalid_argument` if two messages have the same id. Those without one will get different ids. */

@@ -30,6 +30,7 @@ import type {
   OwnerErasure,
 } from "../storage/storage-provider.js";
 import { AppendQueue } from "./append-queue.js";
+import { AttachmentPool } from "./attachment-pool.js";
 import { computeLoad, computePage, computeSession } from "./computed-reads.js";
 import { DraftPool } from "./draft-pool.js";
 import { checkReadOptions, readMessages, unlessLacking } from "./message-reads.js";
@@ -66,6 +67,8 @@ export class SessionPool {
   readonly turnLock = new TurnLock();
   /** Messages that are still being written. */
   readonly drafts: DraftPool;
+  /** Bytes beside the messages. */
+  readonly attachments: AttachmentPool;
   readonly #root: PoolContext;
   readonly #appends: AppendQueue;
   readonly #makeId = ulidFactory();
@@ -73,6 +76,7 @@ export class SessionPool {
   constructor(root: PoolContext) {
     this.#root = root;
     this.drafts = new DraftPool(root, this.turnLock);
+    this.attachments = new AttachmentPool(root);
     this.#appends = new AppendQueue(this.turnLock, root.limits, (sessionId, appends) =>
       storeTurn(this.#storageFor("appending messages"), sessionId, appends),
     );

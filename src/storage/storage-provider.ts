@@ -1,4 +1,12 @@
 import type { TicketMark } from "../domain/access.js";
+import type {
+  Attachment,
+  AttachmentContent,
+  AttachmentCursor,
+  AttachmentPage,
+  AttachmentRange,
+  NewAttachment,
+} from "../domain/attachment.js";
 import type { Call } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import type { Draft, DraftDelta, DraftVersion } from "../domain/draft.js";
@@ -178,6 +186,8 @@ export interface SweepReport {
   readonly sessions: number;
   /** Ranges cut off by edits, and logs of ended drafts, that were cleared away. */
   readonly ranges: number;
+  /** Attachments that were removed because nothing named them; 0 when absent. */
+  readonly attachments?: number | undefined;
   /** After a repair: fork counts that were corrected, and owners without a record that were cleared away. */
   readonly repairedForks: number;
   readonly orphans: number;
@@ -480,6 +490,48 @@ export abstract class StorageProvider {
     _call?: Call,
   ): Promise<AsyncIterable<FollowEvent>> {
     return this.#lacks("following messages");
+  }
+
+  /**
+   * Stores an attachment, whole or not at all. A repeated upload with the same id, bytes, name and media type gets the
+   * same answer. The call's deadline is that of the whole upload. `already_exists`: the session has, or shows, another
+   * attachment with this id. `invalid_argument`: it has more bytes than are allowed, or others than were announced.
+   * `resource_exhausted`: the session has no room for it, or too many uploads are under way.
+   */
+  uploadAttachment(
+    _sessionId: string,
+    _attachment: NewAttachment,
+    _chunks: AsyncIterable<Uint8Array>,
+    _call?: Call,
+  ): Promise<Attachment> {
+    return this.#lacks("attachments");
+  }
+
+  /**
+   * An attachment and its bytes. `not_found`: no message or draft of the session shows it, and it is not an upload of
+   * its own that nothing has named yet. `out_of_range`: the offset is not before the end.
+   */
+  getAttachment(
+    _sessionId: string,
+    _attachmentId: string,
+    _range: AttachmentRange,
+    _call?: Call,
+  ): Promise<AttachmentContent> {
+    return this.#lacks("attachments");
+  }
+
+  /** The attachments that messages and drafts of a session show, by id. */
+  listAttachments(
+    _sessionId: string,
+    _options: { readonly limit: number; readonly cursor?: AttachmentCursor | undefined },
+    _call?: Call,
+  ): Promise<AttachmentPage> {
+    return this.#lacks("attachments");
+  }
+
+  /** Removes an attachment that nothing stored names. `failed_precondition`: something does. */
+  deleteAttachment(_sessionId: string, _attachmentId: string, _call?: Call): Promise<void> {
+    return this.#lacks("attachments");
   }
 
   /** The todo list and its revision. */

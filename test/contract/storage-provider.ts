@@ -5,6 +5,7 @@ import { describeAccess } from "./storage-provider/access.js";
 import { describeAccessChanges } from "./storage-provider/access-changes.js";
 import { describeAccessLists } from "./storage-provider/access-lists.js";
 import { describeAppends } from "./storage-provider/appends.js";
+import { describeAttachments } from "./storage-provider/attachments.js";
 import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
 import { describeCalls } from "./storage-provider/calls.js";
@@ -131,5 +132,6 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeOwnerErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
+  describeAttachments(subject);
   describeBackups(subject);
 }

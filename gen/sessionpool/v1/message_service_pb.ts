@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file sessionpool/v1/message_service.proto.
  */
 export const file_sessionpool_v1_message_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiJaCgRQYXJ0EgoKAmlkGAEgASgJEhEKBHR5cGUYAiABKAlCA+BBAhIMCgR0ZXh0GAMgASgJEiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIrIBChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRI3CghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNCA+BBAhIeChFleHBlY3RlZF9wb3NpdGlvbhgDIAEoA0gAiAEBEhYKDmNyZWF0ZV9zZXNzaW9uGAQgASgIQhQKEl9leHBlY3RlZF9wb3NpdGlvbiI/ChZBcHBlbmRNZXNzYWdlc1Jlc3BvbnNlEhMKC21lc3NhZ2VfaWRzGAEgAygJEhAKCHBvc2l0aW9uGAIgASgDIjsKEUdldE1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSKCAgoTTGlzdE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEwoGb2Zmc2V0GAMgASgFSAGIAQESEgoKcGFnZV90b2tlbhgEIAEoCRIUCgxuZXdlc3RfZmlyc3QYBSABKAgSGQoRaW5jbHVkZV9hbmNlc3RvcnMYBiABKAgSKQoFc2luY2UYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfbGltaXRCCQoHX29mZnNldCJjChRMaXN0TWVzc2FnZXNSZXNwb25zZRIyCghtZXNzYWdlcxgBIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp0BChVTZWFyY2hNZXNzYWdlc1JlcXVlc3QSDgoBcRgBIAEoCUID4EECEg0KBWxhYmVsGAIgAygJEhIKCnNlc3Npb25faWQYAyABKAkSEgoFbGltaXQYBCABKAVIAIgBARISCgpwYWdlX3Rva2VuGAUgASgJEg0KBW93bmVyGAYgASgJEhAKCG5vX293bmVyGAcgASgIQggKBl9saW1pdCJaChZTZWFyY2hNZXNzYWdlc1Jlc3BvbnNlEicKBGhpdHMYASADKAsyGS5zZXNzaW9ucG9vbC52MS5TZWFyY2hIaXQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItkBCglTZWFyY2hIaXQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIVCg1zZXNzaW9uX3RpdGxlGAIgASgJEhIKCm1lc3NhZ2VfaWQYAyABKAkSDAoEcm9sZRgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBvc2l0aW9uGAYgASgDEg8KB3NuaXBwZXQYByABKAkSLQoKaGlnaGxpZ2h0cxgIIAMoCzIZLnNlc3Npb25wb29sLnYxLlRleHRSYW5nZSInCglUZXh0UmFuZ2USDQoFc3RhcnQYASABKAUSCwoDZW5kGAIgASgFIioKFENvdW50TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiJgoVQ291bnRNZXNzYWdlc1Jlc3BvbnNlEg0KBWNvdW50GAEgASgDIpkBChNDb3B5TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHgoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAlCA+BBAhIYChB1cF90b19tZXNzYWdlX2lkGAMgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIloKFENvcHlNZXNzYWdlc1Jlc3BvbnNlEhoKDWZvcmtfcG9pbnRfaWQYASABKAlIAIgBARIUCgxjb3BpZWRfY291bnQYAiABKANCEAoOX2ZvcmtfcG9pbnRfaWQijwEKF1RydW5jYXRlTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIQCgh0b19zdGFydBgDIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIxChhUcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAyLYAQoUVXBkYXRlTWVzc2FnZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEjEKB21lc3NhZ2UYAyABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIeChFleHBlY3RlZF9yZXZpc2lvbhgFIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJ0ChREZWxldGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFwoVRGVsZXRlTWVzc2FnZVJlc3BvbnNlIj0KE0VyYXNlTWVzc2FnZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJIioKFEVyYXNlTWVzc2FnZVJlc3BvbnNlEhIKCmNvcHlfY291bnQYASABKAMibgoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIaCg1mcm9tX3Bvc2l0aW9uGAIgASgDSACIAQESFAoMcmVzdW1lX3Rva2VuGAMgASgJQhAKDl9mcm9tX3Bvc2l0aW9uIsEDChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USNAoIYXBwZW5kZWQYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASLgoJdHJ1bmNhdGVkGAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVkSAASLgoJaGVhcnRiZWF0GAMgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASJgoFZHJhZnQYBSABKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdEgAEjcKDmRyYWZ0X2V4dGVuZGVkGAYgASgLMh0uc2Vzc2lvbnBvb2wudjEuRHJhZnRFeHRlbmRlZEgAEjEKC2RyYWZ0X2VuZGVkGAcgASgLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnRFbmRlZEgAEjMKB3VwZGF0ZWQYCCABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASKgoHZGVsZXRlZBgJIAEoCzIXLnNlc3Npb25wb29sLnYxLkRlbGV0ZWRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCJBCgdEZWxldGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBAUILCglfcG9zaXRpb24iCwoJSGVhcnRiZWF0ImAKDURyYWZ0RXh0ZW5kZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEioKBmRlbHRhcxgDIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGEiMgoKRHJhZnRFbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEhAKCGZpbmlzaGVkGAIgASgIIswBCgVEcmFmdBIxCgdtZXNzYWdlGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIPCgd2ZXJzaW9uGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAUgASgIInYKCkRyYWZ0RGVsdGESMAoLYXBwZW5kX3RleHQYASABKAsyGS5zZXNzaW9ucG9vbC52MS5UZXh0RGVsdGFIABItCghwdXRfcGFydBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlBhcnREZWx0YUgAQgcKBWRlbHRhIioKCVRleHREZWx0YRIPCgdwYXJ0X2lkGAEgASgJEgwKBHRleHQYAiABKAkiNAoJUGFydERlbHRhEicKBHBhcnQYASABKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0QgPgQQIilwEKEVN0YXJ0RHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSNgoHbWVzc2FnZRgCIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNCA+BBAhIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAMgASgIEhYKDmNyZWF0ZV9zZXNzaW9uGAQgASgIIjkKElN0YXJ0RHJhZnRSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMifgoSRXh0ZW5kRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIUCgd2ZXJzaW9uGAMgASgDQgPgQQISKgoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSImChNFeHRlbmREcmFmdFJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAMi3wEKEkZpbmlzaERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSFAoHdmVyc2lvbhgDIAEoA0ID4EECEioKBmRlbHRhcxgEIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGESKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAYgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIjsKE0ZpbmlzaERyYWZ0UmVzcG9uc2USEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoAyI9ChNEaXNjYXJkRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSIWChREaXNjYXJkRHJhZnRSZXNwb25zZSInChFMaXN0RHJhZnRzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIjsKEkxpc3REcmFmdHNSZXNwb25zZRIlCgZkcmFmdHMYASADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdDKQEwoOTWVzc2FnZVNlcnZpY2USjAEKDUFwcGVuZE1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZSIugtPkkwIoOgdtZXNzYWdlIh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKPAQoOQXBwZW5kTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmJhdGNoEogBCgpHZXRNZXNzYWdlEiEuc2Vzc2lvbnBvb2wudjEuR2V0TWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjWQAgGC0+STAiwSKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKDAQoMTGlzdE1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIiiQAgGC0+STAh8SHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEnMKDlNlYXJjaE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuU2VhcmNoTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuU2VhcmNoTWVzc2FnZXNSZXNwb25zZSISkAIBgtPkkwIJEgcvc2VhcmNoEowBCg1Db3VudE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVzcG9uc2UiLpACAYLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y291bnQSiAEKDENvcHlNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXNwb25zZSItgtPkkwInOgEqIiIvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3B5EpgBChBUcnVuY2F0ZU1lc3NhZ2VzEicuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QaKC5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2UiMYLT5JMCKzoBKiImL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6dHJ1bmNhdGUSlAEKDVVwZGF0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiO4LT5JMCNToHbWVzc2FnZTIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpABCg1EZWxldGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVzcG9uc2UiMoLT5JMCLCoqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpYBCgxFcmFzZU1lc3NhZ2USIy5zZXNzaW9ucG9vbC52MS5FcmFzZU1lc3NhZ2VSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuRXJhc2VNZXNzYWdlUmVzcG9uc2UiO4LT5JMCNToBKiIwL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9OmVyYXNlEqwBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiTMrzGB0KDHJlc3VtZV90b2tlbhINZnJvbV9wb3NpdGlvboLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwARJ7CgpTdGFydERyYWZ0EiEuc2Vzc2lvbnBvb2wudjEuU3RhcnREcmFmdFJlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5TdGFydERyYWZ0UmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0EpIBCgtFeHRlbmREcmFmdBIiLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVzcG9uc2UiOoLT5JMCNDoBKiIvL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfTpleHRlbmQSkgEKC0ZpbmlzaERyYWZ0EiIuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXNwb25zZSI6gtPkkwI0OgEqIi8vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9OmZpbmlzaBKLAQoMRGlzY2FyZERyYWZ0EiMuc2Vzc2lvbnBvb2wudjEuRGlzY2FyZERyYWZ0UmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkRpc2NhcmREcmFmdFJlc3BvbnNlIjCC0+STAioqKC9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH0SewoKTGlzdERyYWZ0cxIhLnNlc3Npb25wb29sLnYxLkxpc3REcmFmdHNSZXF1ZXN0GiIuc2Vzc2lvbnBvb2wudjEuTGlzdERyYWZ0c1Jlc3BvbnNlIiaQAgGC0+STAh0SGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdEI4Cg5zZXNzaW9ucG9vbC52MUITTWVzc2FnZVNlcnZpY2VQcm90b1ABqgIOU2Vzc2lvblBvb2wuVjFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9tZXNzYWdlX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxImcKEE1lc3NhZ2VXaXRoUGFydHMSLgoEaW5mbxgBIAEoCzIbLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VJbmZvQgPgQQISIwoFcGFydHMYAiADKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0IugBCgtNZXNzYWdlSW5mbxIKCgJpZBgBIAEoCRIRCgRyb2xlGAIgASgJQgPgQQISLQoJdGltZXN0YW1wGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCghtZXRhZGF0YRgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoKc2Vzc2lvbl9pZBgFIAEoCUID4EEDEhoKCHBvc2l0aW9uGAYgASgDQgPgQQNIAIgBARIeChFvcmlnaW5fc2Vzc2lvbl9pZBgHIAEoCUID4EEDQgsKCV9wb3NpdGlvbiKOAQoEUGFydBIKCgJpZBgBIAEoCRIRCgR0eXBlGAIgASgJQgPgQQISDAoEdGV4dBgDIAEoCRIlCgRkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIyCgphdHRhY2htZW50GAUgASgLMh4uc2Vzc2lvbnBvb2wudjEuUGFydEF0dGFjaG1lbnQiggEKDlBhcnRBdHRhY2htZW50EhoKDWF0dGFjaG1lbnRfaWQYASABKAlCA+BBAhISCgptZWRpYV90eXBlGAIgASgJEgwKBG5hbWUYAyABKAkSDAoEc2l6ZRgEIAEoAxIOCgZzaGEyNTYYBSABKAkSFAoHbWlzc2luZxgGIAEoCEID4EEDIqsBChRBcHBlbmRNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEjEKB21lc3NhZ2UYAiABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAMgASgDSACIAQESFgoOY3JlYXRlX3Nlc3Npb24YBCABKAhCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIj0KFUFwcGVuZE1lc3NhZ2VSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEhAKCHBvc2l0aW9uGAIgASgDIrIBChVBcHBlbmRNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRI3CghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNCA+BBAhIeChFleHBlY3RlZF9wb3NpdGlvbhgDIAEoA0gAiAEBEhYKDmNyZWF0ZV9zZXNzaW9uGAQgASgIQhQKEl9leHBlY3RlZF9wb3NpdGlvbiI/ChZBcHBlbmRNZXNzYWdlc1Jlc3BvbnNlEhMKC21lc3NhZ2VfaWRzGAEgAygJEhAKCHBvc2l0aW9uGAIgASgDIjsKEUdldE1lc3NhZ2VSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSKCAgoTTGlzdE1lc3NhZ2VzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEwoGb2Zmc2V0GAMgASgFSAGIAQESEgoKcGFnZV90b2tlbhgEIAEoCRIUCgxuZXdlc3RfZmlyc3QYBSABKAgSGQoRaW5jbHVkZV9hbmNlc3RvcnMYBiABKAgSKQoFc2luY2UYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXVudGlsGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIICgZfbGltaXRCCQoHX29mZnNldCJjChRMaXN0TWVzc2FnZXNSZXNwb25zZRIyCghtZXNzYWdlcxgBIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIp0BChVTZWFyY2hNZXNzYWdlc1JlcXVlc3QSDgoBcRgBIAEoCUID4EECEg0KBWxhYmVsGAIgAygJEhIKCnNlc3Npb25faWQYAyABKAkSEgoFbGltaXQYBCABKAVIAIgBARISCgpwYWdlX3Rva2VuGAUgASgJEg0KBW93bmVyGAYgASgJEhAKCG5vX293bmVyGAcgASgIQggKBl9saW1pdCJaChZTZWFyY2hNZXNzYWdlc1Jlc3BvbnNlEicKBGhpdHMYASADKAsyGS5zZXNzaW9ucG9vbC52MS5TZWFyY2hIaXQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJItkBCglTZWFyY2hIaXQSEgoKc2Vzc2lvbl9pZBgBIAEoCRIVCg1zZXNzaW9uX3RpdGxlGAIgASgJEhIKCm1lc3NhZ2VfaWQYAyABKAkSDAoEcm9sZRgEIAEoCRItCgl0aW1lc3RhbXAYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHBvc2l0aW9uGAYgASgDEg8KB3NuaXBwZXQYByABKAkSLQoKaGlnaGxpZ2h0cxgIIAMoCzIZLnNlc3Npb25wb29sLnYxLlRleHRSYW5nZSInCglUZXh0UmFuZ2USDQoFc3RhcnQYASABKAUSCwoDZW5kGAIgASgFIioKFENvdW50TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiJgoVQ291bnRNZXNzYWdlc1Jlc3BvbnNlEg0KBWNvdW50GAEgASgDIpkBChNDb3B5TWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSHgoRdGFyZ2V0X3Nlc3Npb25faWQYAiABKAlCA+BBAhIYChB1cF90b19tZXNzYWdlX2lkGAMgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIloKFENvcHlNZXNzYWdlc1Jlc3BvbnNlEhoKDWZvcmtfcG9pbnRfaWQYASABKAlIAIgBARIUCgxjb3BpZWRfY291bnQYAiABKANCEAoOX2ZvcmtfcG9pbnRfaWQijwEKF1RydW5jYXRlTWVzc2FnZXNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIQCgh0b19zdGFydBgDIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiIxChhUcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2USFQoNcmVtb3ZlZF9jb3VudBgBIAEoAyLYAQoUVXBkYXRlTWVzc2FnZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJEjEKB21lc3NhZ2UYAyABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzaxIeChFleHBlY3RlZF9yZXZpc2lvbhgFIAEoA0gAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJ0ChREZWxldGVNZXNzYWdlUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKANIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iFwoVRGVsZXRlTWVzc2FnZVJlc3BvbnNlIj0KE0VyYXNlTWVzc2FnZVJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgptZXNzYWdlX2lkGAIgASgJIioKFEVyYXNlTWVzc2FnZVJlc3BvbnNlEhIKCmNvcHlfY291bnQYASABKAMibgoUV2F0Y2hNZXNzYWdlc1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIaCg1mcm9tX3Bvc2l0aW9uGAIgASgDSACIAQESFAoMcmVzdW1lX3Rva2VuGAMgASgJQhAKDl9mcm9tX3Bvc2l0aW9uIsEDChVXYXRjaE1lc3NhZ2VzUmVzcG9uc2USNAoIYXBwZW5kZWQYASABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASLgoJdHJ1bmNhdGVkGAIgASgLMhkuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVkSAASLgoJaGVhcnRiZWF0GAMgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASJgoFZHJhZnQYBSABKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdEgAEjcKDmRyYWZ0X2V4dGVuZGVkGAYgASgLMh0uc2Vzc2lvbnBvb2wudjEuRHJhZnRFeHRlbmRlZEgAEjEKC2RyYWZ0X2VuZGVkGAcgASgLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnRFbmRlZEgAEjMKB3VwZGF0ZWQYCCABKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzSAASKgoHZGVsZXRlZBgJIAEoCzIXLnNlc3Npb25wb29sLnYxLkRlbGV0ZWRIABIUCgxyZXN1bWVfdG9rZW4YBCABKAlCBwoFZXZlbnQiOQoJVHJ1bmNhdGVkEhoKDW1lc3NhZ2VfY291bnQYASABKANIAIgBAUIQCg5fbWVzc2FnZV9jb3VudCJBCgdEZWxldGVkEhIKCm1lc3NhZ2VfaWQYASABKAkSFQoIcG9zaXRpb24YAiABKANIAIgBAUILCglfcG9zaXRpb24iCwoJSGVhcnRiZWF0ImAKDURyYWZ0RXh0ZW5kZWQSEgoKbWVzc2FnZV9pZBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgDEioKBmRlbHRhcxgDIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGEiMgoKRHJhZnRFbmRlZBISCgptZXNzYWdlX2lkGAEgASgJEhAKCGZpbmlzaGVkGAIgASgIIswBCgVEcmFmdBIxCgdtZXNzYWdlGAEgASgLMiAuc2Vzc2lvbnBvb2wudjEuTWVzc2FnZVdpdGhQYXJ0cxIPCgd2ZXJzaW9uGAIgASgDEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAUgASgIInYKCkRyYWZ0RGVsdGESMAoLYXBwZW5kX3RleHQYASABKAsyGS5zZXNzaW9ucG9vbC52MS5UZXh0RGVsdGFIABItCghwdXRfcGFydBgCIAEoCzIZLnNlc3Npb25wb29sLnYxLlBhcnREZWx0YUgAQgcKBWRlbHRhIioKCVRleHREZWx0YRIPCgdwYXJ0X2lkGAEgASgJEgwKBHRleHQYAiABKAkiNAoJUGFydERlbHRhEicKBHBhcnQYASABKAsyFC5zZXNzaW9ucG9vbC52MS5QYXJ0QgPgQQIilwEKEVN0YXJ0RHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSNgoHbWVzc2FnZRgCIAEoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHNCA+BBAhIeChZkaXNjYXJkX3doZW5fYWJhbmRvbmVkGAMgASgIEhYKDmNyZWF0ZV9zZXNzaW9uGAQgASgIIjkKElN0YXJ0RHJhZnRSZXNwb25zZRISCgptZXNzYWdlX2lkGAEgASgJEg8KB3ZlcnNpb24YAiABKAMifgoSRXh0ZW5kRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCRIUCgd2ZXJzaW9uGAMgASgDQgPgQQISKgoGZGVsdGFzGAQgAygLMhouc2Vzc2lvbnBvb2wudjEuRHJhZnREZWx0YSImChNFeHRlbmREcmFmdFJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAMi3wEKEkZpbmlzaERyYWZ0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSFAoHdmVyc2lvbhgDIAEoA0ID4EECEioKBmRlbHRhcxgEIAMoCzIaLnNlc3Npb25wb29sLnYxLkRyYWZ0RGVsdGESKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Eh4KEWV4cGVjdGVkX3Bvc2l0aW9uGAYgASgDSACIAQFCFAoSX2V4cGVjdGVkX3Bvc2l0aW9uIjsKE0ZpbmlzaERyYWZ0UmVzcG9uc2USEgoKbWVzc2FnZV9pZBgBIAEoCRIQCghwb3NpdGlvbhgCIAEoAyI9ChNEaXNjYXJkRHJhZnRSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoKbWVzc2FnZV9pZBgCIAEoCSIWChREaXNjYXJkRHJhZnRSZXNwb25zZSInChFMaXN0RHJhZnRzUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIjsKEkxpc3REcmFmdHNSZXNwb25zZRIlCgZkcmFmdHMYASADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdDKQEwoOTWVzc2FnZVNlcnZpY2USjAEKDUFwcGVuZE1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkFwcGVuZE1lc3NhZ2VSZXNwb25zZSIugtPkkwIoOgdtZXNzYWdlIh0vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZRKPAQoOQXBwZW5kTWVzc2FnZXMSJS5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1JlcXVlc3QaJi5zZXNzaW9ucG9vbC52MS5BcHBlbmRNZXNzYWdlc1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlOmJhdGNoEogBCgpHZXRNZXNzYWdlEiEuc2Vzc2lvbnBvb2wudjEuR2V0TWVzc2FnZVJlcXVlc3QaIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzIjWQAgGC0+STAiwSKi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlL3ttZXNzYWdlX2lkfRKDAQoMTGlzdE1lc3NhZ2VzEiMuc2Vzc2lvbnBvb2wudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlIiiQAgGC0+STAh8SHS9zZXNzaW9uL3tzZXNzaW9uX2lkfS9tZXNzYWdlEnMKDlNlYXJjaE1lc3NhZ2VzEiUuc2Vzc2lvbnBvb2wudjEuU2VhcmNoTWVzc2FnZXNSZXF1ZXN0GiYuc2Vzc2lvbnBvb2wudjEuU2VhcmNoTWVzc2FnZXNSZXNwb25zZSISkAIBgtPkkwIJEgcvc2VhcmNoEowBCg1Db3VudE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuQ291bnRNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5Db3VudE1lc3NhZ2VzUmVzcG9uc2UiLpACAYLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6Y291bnQSiAEKDENvcHlNZXNzYWdlcxIjLnNlc3Npb25wb29sLnYxLkNvcHlNZXNzYWdlc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5Db3B5TWVzc2FnZXNSZXNwb25zZSItgtPkkwInOgEqIiIvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vbWVzc2FnZTpjb3B5EpgBChBUcnVuY2F0ZU1lc3NhZ2VzEicuc2Vzc2lvbnBvb2wudjEuVHJ1bmNhdGVNZXNzYWdlc1JlcXVlc3QaKC5zZXNzaW9ucG9vbC52MS5UcnVuY2F0ZU1lc3NhZ2VzUmVzcG9uc2UiMYLT5JMCKzoBKiImL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6dHJ1bmNhdGUSlAEKDVVwZGF0ZU1lc3NhZ2USJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVNZXNzYWdlUmVxdWVzdBogLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMiO4LT5JMCNToHbWVzc2FnZTIqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpABCg1EZWxldGVNZXNzYWdlEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlTWVzc2FnZVJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVNZXNzYWdlUmVzcG9uc2UiMoLT5JMCLCoqL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9EpYBCgxFcmFzZU1lc3NhZ2USIy5zZXNzaW9ucG9vbC52MS5FcmFzZU1lc3NhZ2VSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuRXJhc2VNZXNzYWdlUmVzcG9uc2UiO4LT5JMCNToBKiIwL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2Uve21lc3NhZ2VfaWR9OmVyYXNlEqwBCg1XYXRjaE1lc3NhZ2VzEiQuc2Vzc2lvbnBvb2wudjEuV2F0Y2hNZXNzYWdlc1JlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5XYXRjaE1lc3NhZ2VzUmVzcG9uc2UiTMrzGB0KDHJlc3VtZV90b2tlbhINZnJvbV9wb3NpdGlvboLT5JMCJRIjL3Nlc3Npb24ve3Nlc3Npb25faWR9L21lc3NhZ2U6d2F0Y2gwARJ7CgpTdGFydERyYWZ0EiEuc2Vzc2lvbnBvb2wudjEuU3RhcnREcmFmdFJlcXVlc3QaIi5zZXNzaW9ucG9vbC52MS5TdGFydERyYWZ0UmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0EpIBCgtFeHRlbmREcmFmdBIiLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkV4dGVuZERyYWZ0UmVzcG9uc2UiOoLT5JMCNDoBKiIvL3Nlc3Npb24ve3Nlc3Npb25faWR9L2RyYWZ0L3ttZXNzYWdlX2lkfTpleHRlbmQSkgEKC0ZpbmlzaERyYWZ0EiIuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRmluaXNoRHJhZnRSZXNwb25zZSI6gtPkkwI0OgEqIi8vc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZHJhZnQve21lc3NhZ2VfaWR9OmZpbmlzaBKLAQoMRGlzY2FyZERyYWZ0EiMuc2Vzc2lvbnBvb2wudjEuRGlzY2FyZERyYWZ0UmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkRpc2NhcmREcmFmdFJlc3BvbnNlIjCC0+STAioqKC9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdC97bWVzc2FnZV9pZH0SewoKTGlzdERyYWZ0cxIhLnNlc3Npb25wb29sLnYxLkxpc3REcmFmdHNSZXF1ZXN0GiIuc2Vzc2lvbnBvb2wudjEuTGlzdERyYWZ0c1Jlc3BvbnNlIiaQAgGC0+STAh0SGy9zZXNzaW9uL3tzZXNzaW9uX2lkfS9kcmFmdEI4Cg5zZXNzaW9ucG9vbC52MUITTWVzc2FnZVNlcnZpY2VQcm90b1ABqgIOU2Vzc2lvblBvb2wuVjFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_options]);
 
 /**
  * A message with its content.
@@ -149,6 +149,13 @@ export type Part = Message<"sessionpool.v1.Part"> & {
    * @generated from field: google.protobuf.Struct data = 4;
    */
   data?: JsonObject | undefined;
+
+  /**
+   * Bytes that are stored beside the messages: see AttachmentService.
+   *
+   * @generated from field: sessionpool.v1.PartAttachment attachment = 5;
+   */
+  attachment?: PartAttachment | undefined;
 };
 
 /**
@@ -157,6 +164,63 @@ export type Part = Message<"sessionpool.v1.Part"> & {
  */
 export const PartSchema: GenMessage<Part> = /*@__PURE__*/
   messageDesc(file_sessionpool_v1_message_service, 2);
+
+/**
+ * What a part says of an attachment. A caller sends `attachment_id`. The other fields may be empty, which the service
+ * fills in, or right; anything else is `invalid_argument`.
+ *
+ * @generated from message sessionpool.v1.PartAttachment
+ */
+export type PartAttachment = Message<"sessionpool.v1.PartAttachment"> & {
+  /**
+   * Id of the attachment. The session must show it, or it must have been uploaded to the session.
+   *
+   * @generated from field: string attachment_id = 1;
+   */
+  attachmentId: string;
+
+  /**
+   * Media type.
+   *
+   * @generated from field: string media_type = 2;
+   */
+  mediaType: string;
+
+  /**
+   * Name of the file. May be empty.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * Number of bytes.
+   *
+   * @generated from field: int64 size = 4;
+   */
+  size: bigint;
+
+  /**
+   * SHA-256 of the bytes, in lower-case hexadecimal.
+   *
+   * @generated from field: string sha256 = 5;
+   */
+  sha256: string;
+
+  /**
+   * The bytes were left out of a backup that the message was imported from.
+   *
+   * @generated from field: bool missing = 6;
+   */
+  missing: boolean;
+};
+
+/**
+ * Describes the message sessionpool.v1.PartAttachment.
+ * Use `create(PartAttachmentSchema)` to create a new message.
+ */
+export const PartAttachmentSchema: GenMessage<PartAttachment> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_message_service, 3);
 
 /**
  * @generated from message sessionpool.v1.AppendMessageRequest
@@ -196,7 +260,7 @@ export type AppendMessageRequest = Message<"sessionpool.v1.AppendMessageRequest"
  * Use `create(AppendMessageRequestSchema)` to create a new message.
  */
 export const AppendMessageRequestSchema: GenMessage<AppendMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 3);
+  messageDesc(file_sessionpool_v1_message_service, 4);
 
 /**
  * @generated from message sessionpool.v1.AppendMessageResponse
@@ -222,7 +286,7 @@ export type AppendMessageResponse = Message<"sessionpool.v1.AppendMessageRespons
  * Use `create(AppendMessageResponseSchema)` to create a new message.
  */
 export const AppendMessageResponseSchema: GenMessage<AppendMessageResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 4);
+  messageDesc(file_sessionpool_v1_message_service, 5);
 
 /**
  * @generated from message sessionpool.v1.AppendMessagesRequest
@@ -262,7 +326,7 @@ export type AppendMessagesRequest = Message<"sessionpool.v1.AppendMessagesReques
  * Use `create(AppendMessagesRequestSchema)` to create a new message.
  */
 export const AppendMessagesRequestSchema: GenMessage<AppendMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 5);
+  messageDesc(file_sessionpool_v1_message_service, 6);
 
 /**
  * @generated from message sessionpool.v1.AppendMessagesResponse
@@ -288,7 +352,7 @@ export type AppendMessagesResponse = Message<"sessionpool.v1.AppendMessagesRespo
  * Use `create(AppendMessagesResponseSchema)` to create a new message.
  */
 export const AppendMessagesResponseSchema: GenMessage<AppendMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 6);
+  messageDesc(file_sessionpool_v1_message_service, 7);
 
 /**
  * @generated from message sessionpool.v1.GetMessageRequest
@@ -314,7 +378,7 @@ export type GetMessageRequest = Message<"sessionpool.v1.GetMessageRequest"> & {
  * Use `create(GetMessageRequestSchema)` to create a new message.
  */
 export const GetMessageRequestSchema: GenMessage<GetMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 7);
+  messageDesc(file_sessionpool_v1_message_service, 8);
 
 /**
  * @generated from message sessionpool.v1.ListMessagesRequest
@@ -383,7 +447,7 @@ export type ListMessagesRequest = Message<"sessionpool.v1.ListMessagesRequest"> 
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 8);
+  messageDesc(file_sessionpool_v1_message_service, 9);
 
 /**
  * @generated from message sessionpool.v1.ListMessagesResponse
@@ -409,7 +473,7 @@ export type ListMessagesResponse = Message<"sessionpool.v1.ListMessagesResponse"
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 9);
+  messageDesc(file_sessionpool_v1_message_service, 10);
 
 /**
  * @generated from message sessionpool.v1.SearchMessagesRequest
@@ -470,7 +534,7 @@ export type SearchMessagesRequest = Message<"sessionpool.v1.SearchMessagesReques
  * Use `create(SearchMessagesRequestSchema)` to create a new message.
  */
 export const SearchMessagesRequestSchema: GenMessage<SearchMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 10);
+  messageDesc(file_sessionpool_v1_message_service, 11);
 
 /**
  * @generated from message sessionpool.v1.SearchMessagesResponse
@@ -496,7 +560,7 @@ export type SearchMessagesResponse = Message<"sessionpool.v1.SearchMessagesRespo
  * Use `create(SearchMessagesResponseSchema)` to create a new message.
  */
 export const SearchMessagesResponseSchema: GenMessage<SearchMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 11);
+  messageDesc(file_sessionpool_v1_message_service, 12);
 
 /**
  * A message that was found.
@@ -567,7 +631,7 @@ export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
  * Use `create(SearchHitSchema)` to create a new message.
  */
 export const SearchHitSchema: GenMessage<SearchHit> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 12);
+  messageDesc(file_sessionpool_v1_message_service, 13);
 
 /**
  * A range of a text.
@@ -595,7 +659,7 @@ export type TextRange = Message<"sessionpool.v1.TextRange"> & {
  * Use `create(TextRangeSchema)` to create a new message.
  */
 export const TextRangeSchema: GenMessage<TextRange> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 13);
+  messageDesc(file_sessionpool_v1_message_service, 14);
 
 /**
  * @generated from message sessionpool.v1.CountMessagesRequest
@@ -614,7 +678,7 @@ export type CountMessagesRequest = Message<"sessionpool.v1.CountMessagesRequest"
  * Use `create(CountMessagesRequestSchema)` to create a new message.
  */
 export const CountMessagesRequestSchema: GenMessage<CountMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 14);
+  messageDesc(file_sessionpool_v1_message_service, 15);
 
 /**
  * @generated from message sessionpool.v1.CountMessagesResponse
@@ -633,7 +697,7 @@ export type CountMessagesResponse = Message<"sessionpool.v1.CountMessagesRespons
  * Use `create(CountMessagesResponseSchema)` to create a new message.
  */
 export const CountMessagesResponseSchema: GenMessage<CountMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 15);
+  messageDesc(file_sessionpool_v1_message_service, 16);
 
 /**
  * @generated from message sessionpool.v1.CopyMessagesRequest
@@ -673,7 +737,7 @@ export type CopyMessagesRequest = Message<"sessionpool.v1.CopyMessagesRequest"> 
  * Use `create(CopyMessagesRequestSchema)` to create a new message.
  */
 export const CopyMessagesRequestSchema: GenMessage<CopyMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 16);
+  messageDesc(file_sessionpool_v1_message_service, 17);
 
 /**
  * @generated from message sessionpool.v1.CopyMessagesResponse
@@ -699,7 +763,7 @@ export type CopyMessagesResponse = Message<"sessionpool.v1.CopyMessagesResponse"
  * Use `create(CopyMessagesResponseSchema)` to create a new message.
  */
 export const CopyMessagesResponseSchema: GenMessage<CopyMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 17);
+  messageDesc(file_sessionpool_v1_message_service, 18);
 
 /**
  * @generated from message sessionpool.v1.TruncateMessagesRequest
@@ -739,7 +803,7 @@ export type TruncateMessagesRequest = Message<"sessionpool.v1.TruncateMessagesRe
  * Use `create(TruncateMessagesRequestSchema)` to create a new message.
  */
 export const TruncateMessagesRequestSchema: GenMessage<TruncateMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 18);
+  messageDesc(file_sessionpool_v1_message_service, 19);
 
 /**
  * @generated from message sessionpool.v1.TruncateMessagesResponse
@@ -758,7 +822,7 @@ export type TruncateMessagesResponse = Message<"sessionpool.v1.TruncateMessagesR
  * Use `create(TruncateMessagesResponseSchema)` to create a new message.
  */
 export const TruncateMessagesResponseSchema: GenMessage<TruncateMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 19);
+  messageDesc(file_sessionpool_v1_message_service, 20);
 
 /**
  * @generated from message sessionpool.v1.UpdateMessageRequest
@@ -805,7 +869,7 @@ export type UpdateMessageRequest = Message<"sessionpool.v1.UpdateMessageRequest"
  * Use `create(UpdateMessageRequestSchema)` to create a new message.
  */
 export const UpdateMessageRequestSchema: GenMessage<UpdateMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 20);
+  messageDesc(file_sessionpool_v1_message_service, 21);
 
 /**
  * @generated from message sessionpool.v1.DeleteMessageRequest
@@ -838,7 +902,7 @@ export type DeleteMessageRequest = Message<"sessionpool.v1.DeleteMessageRequest"
  * Use `create(DeleteMessageRequestSchema)` to create a new message.
  */
 export const DeleteMessageRequestSchema: GenMessage<DeleteMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 21);
+  messageDesc(file_sessionpool_v1_message_service, 22);
 
 /**
  * Empty: the message has been removed.
@@ -853,7 +917,7 @@ export type DeleteMessageResponse = Message<"sessionpool.v1.DeleteMessageRespons
  * Use `create(DeleteMessageResponseSchema)` to create a new message.
  */
 export const DeleteMessageResponseSchema: GenMessage<DeleteMessageResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 22);
+  messageDesc(file_sessionpool_v1_message_service, 23);
 
 /**
  * @generated from message sessionpool.v1.EraseMessageRequest
@@ -879,7 +943,7 @@ export type EraseMessageRequest = Message<"sessionpool.v1.EraseMessageRequest"> 
  * Use `create(EraseMessageRequestSchema)` to create a new message.
  */
 export const EraseMessageRequestSchema: GenMessage<EraseMessageRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 23);
+  messageDesc(file_sessionpool_v1_message_service, 24);
 
 /**
  * @generated from message sessionpool.v1.EraseMessageResponse
@@ -899,7 +963,7 @@ export type EraseMessageResponse = Message<"sessionpool.v1.EraseMessageResponse"
  * Use `create(EraseMessageResponseSchema)` to create a new message.
  */
 export const EraseMessageResponseSchema: GenMessage<EraseMessageResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 24);
+  messageDesc(file_sessionpool_v1_message_service, 25);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesRequest
@@ -934,7 +998,7 @@ export type WatchMessagesRequest = Message<"sessionpool.v1.WatchMessagesRequest"
  * Use `create(WatchMessagesRequestSchema)` to create a new message.
  */
 export const WatchMessagesRequestSchema: GenMessage<WatchMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 25);
+  messageDesc(file_sessionpool_v1_message_service, 26);
 
 /**
  * @generated from message sessionpool.v1.WatchMessagesResponse
@@ -1024,7 +1088,7 @@ export type WatchMessagesResponse = Message<"sessionpool.v1.WatchMessagesRespons
  * Use `create(WatchMessagesResponseSchema)` to create a new message.
  */
 export const WatchMessagesResponseSchema: GenMessage<WatchMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 26);
+  messageDesc(file_sessionpool_v1_message_service, 27);
 
 /**
  * Only the first messages of the history remain. If others follow them now, these are sent as `appended`.
@@ -1045,7 +1109,7 @@ export type Truncated = Message<"sessionpool.v1.Truncated"> & {
  * Use `create(TruncatedSchema)` to create a new message.
  */
 export const TruncatedSchema: GenMessage<Truncated> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 27);
+  messageDesc(file_sessionpool_v1_message_service, 28);
 
 /**
  * A message was removed. The positions of later messages decrease by one.
@@ -1073,7 +1137,7 @@ export type Deleted = Message<"sessionpool.v1.Deleted"> & {
  * Use `create(DeletedSchema)` to create a new message.
  */
 export const DeletedSchema: GenMessage<Deleted> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 28);
+  messageDesc(file_sessionpool_v1_message_service, 29);
 
 /**
  * Shows that the stream is alive.
@@ -1088,7 +1152,7 @@ export type Heartbeat = Message<"sessionpool.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 29);
+  messageDesc(file_sessionpool_v1_message_service, 30);
 
 /**
  * Additions to a draft.
@@ -1124,7 +1188,7 @@ export type DraftExtended = Message<"sessionpool.v1.DraftExtended"> & {
  * Use `create(DraftExtendedSchema)` to create a new message.
  */
 export const DraftExtendedSchema: GenMessage<DraftExtended> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 30);
+  messageDesc(file_sessionpool_v1_message_service, 31);
 
 /**
  * A draft has ended.
@@ -1153,7 +1217,7 @@ export type DraftEnded = Message<"sessionpool.v1.DraftEnded"> & {
  * Use `create(DraftEndedSchema)` to create a new message.
  */
 export const DraftEndedSchema: GenMessage<DraftEnded> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 31);
+  messageDesc(file_sessionpool_v1_message_service, 32);
 
 /**
  * A message that is still being written.
@@ -1202,7 +1266,7 @@ export type Draft = Message<"sessionpool.v1.Draft"> & {
  * Use `create(DraftSchema)` to create a new message.
  */
 export const DraftSchema: GenMessage<Draft> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 32);
+  messageDesc(file_sessionpool_v1_message_service, 33);
 
 /**
  * A change of a draft: a text that is added to a part, or a whole part.
@@ -1239,7 +1303,7 @@ export type DraftDelta = Message<"sessionpool.v1.DraftDelta"> & {
  * Use `create(DraftDeltaSchema)` to create a new message.
  */
 export const DraftDeltaSchema: GenMessage<DraftDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 33);
+  messageDesc(file_sessionpool_v1_message_service, 34);
 
 /**
  * Text to add at the end of a part.
@@ -1267,7 +1331,7 @@ export type TextDelta = Message<"sessionpool.v1.TextDelta"> & {
  * Use `create(TextDeltaSchema)` to create a new message.
  */
 export const TextDeltaSchema: GenMessage<TextDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 34);
+  messageDesc(file_sessionpool_v1_message_service, 35);
 
 /**
  * A whole part, for example a tool call, or the same tool call with its result.
@@ -1288,7 +1352,7 @@ export type PartDelta = Message<"sessionpool.v1.PartDelta"> & {
  * Use `create(PartDeltaSchema)` to create a new message.
  */
 export const PartDeltaSchema: GenMessage<PartDelta> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 35);
+  messageDesc(file_sessionpool_v1_message_service, 36);
 
 /**
  * @generated from message sessionpool.v1.StartDraftRequest
@@ -1328,7 +1392,7 @@ export type StartDraftRequest = Message<"sessionpool.v1.StartDraftRequest"> & {
  * Use `create(StartDraftRequestSchema)` to create a new message.
  */
 export const StartDraftRequestSchema: GenMessage<StartDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 36);
+  messageDesc(file_sessionpool_v1_message_service, 37);
 
 /**
  * @generated from message sessionpool.v1.StartDraftResponse
@@ -1354,7 +1418,7 @@ export type StartDraftResponse = Message<"sessionpool.v1.StartDraftResponse"> & 
  * Use `create(StartDraftResponseSchema)` to create a new message.
  */
 export const StartDraftResponseSchema: GenMessage<StartDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 37);
+  messageDesc(file_sessionpool_v1_message_service, 38);
 
 /**
  * @generated from message sessionpool.v1.ExtendDraftRequest
@@ -1394,7 +1458,7 @@ export type ExtendDraftRequest = Message<"sessionpool.v1.ExtendDraftRequest"> & 
  * Use `create(ExtendDraftRequestSchema)` to create a new message.
  */
 export const ExtendDraftRequestSchema: GenMessage<ExtendDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 38);
+  messageDesc(file_sessionpool_v1_message_service, 39);
 
 /**
  * @generated from message sessionpool.v1.ExtendDraftResponse
@@ -1413,7 +1477,7 @@ export type ExtendDraftResponse = Message<"sessionpool.v1.ExtendDraftResponse"> 
  * Use `create(ExtendDraftResponseSchema)` to create a new message.
  */
 export const ExtendDraftResponseSchema: GenMessage<ExtendDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 39);
+  messageDesc(file_sessionpool_v1_message_service, 40);
 
 /**
  * @generated from message sessionpool.v1.FinishDraftRequest
@@ -1467,7 +1531,7 @@ export type FinishDraftRequest = Message<"sessionpool.v1.FinishDraftRequest"> & 
  * Use `create(FinishDraftRequestSchema)` to create a new message.
  */
 export const FinishDraftRequestSchema: GenMessage<FinishDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 40);
+  messageDesc(file_sessionpool_v1_message_service, 41);
 
 /**
  * @generated from message sessionpool.v1.FinishDraftResponse
@@ -1494,7 +1558,7 @@ export type FinishDraftResponse = Message<"sessionpool.v1.FinishDraftResponse"> 
  * Use `create(FinishDraftResponseSchema)` to create a new message.
  */
 export const FinishDraftResponseSchema: GenMessage<FinishDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 41);
+  messageDesc(file_sessionpool_v1_message_service, 42);
 
 /**
  * @generated from message sessionpool.v1.DiscardDraftRequest
@@ -1520,7 +1584,7 @@ export type DiscardDraftRequest = Message<"sessionpool.v1.DiscardDraftRequest"> 
  * Use `create(DiscardDraftRequestSchema)` to create a new message.
  */
 export const DiscardDraftRequestSchema: GenMessage<DiscardDraftRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 42);
+  messageDesc(file_sessionpool_v1_message_service, 43);
 
 /**
  * @generated from message sessionpool.v1.DiscardDraftResponse
@@ -1533,7 +1597,7 @@ export type DiscardDraftResponse = Message<"sessionpool.v1.DiscardDraftResponse"
  * Use `create(DiscardDraftResponseSchema)` to create a new message.
  */
 export const DiscardDraftResponseSchema: GenMessage<DiscardDraftResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 43);
+  messageDesc(file_sessionpool_v1_message_service, 44);
 
 /**
  * @generated from message sessionpool.v1.ListDraftsRequest
@@ -1552,7 +1616,7 @@ export type ListDraftsRequest = Message<"sessionpool.v1.ListDraftsRequest"> & {
  * Use `create(ListDraftsRequestSchema)` to create a new message.
  */
 export const ListDraftsRequestSchema: GenMessage<ListDraftsRequest> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 44);
+  messageDesc(file_sessionpool_v1_message_service, 45);
 
 /**
  * @generated from message sessionpool.v1.ListDraftsResponse
@@ -1571,7 +1635,7 @@ export type ListDraftsResponse = Message<"sessionpool.v1.ListDraftsResponse"> & 
  * Use `create(ListDraftsResponseSchema)` to create a new message.
  */
 export const ListDraftsResponseSchema: GenMessage<ListDraftsResponse> = /*@__PURE__*/
-  messageDesc(file_sessionpool_v1_message_service, 45);
+  messageDesc(file_sessionpool_v1_message_service, 46);
 
 /**
  * The message history of a session. It is ordered by timestamp, oldest first; messages with equal timestamps keep the

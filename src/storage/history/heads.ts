@@ -1,10 +1,19 @@
 import { permits } from "../../domain/access.js";
 import { type Call, checkCall } from "../../domain/call.js";
-import { notFound } from "../../domain/errors.js";
+import { NotImplementedError, notFound } from "../../domain/errors.js";
 import { ByteCounts, bytesOf } from "./byte-counts.js";
 import type { EngineOptions, ResolvedHistoryOptions } from "./history-options.js";
 import { resolveHistoryOptions } from "./history-options.js";
-import type { Entry, LogStore, Newest, NextRecord, Segment, SessionRecord, Tail } from "./log-store.js";
+import type {
+  AttachmentTable,
+  Entry,
+  LogStore,
+  Newest,
+  NextRecord,
+  Segment,
+  SessionRecord,
+  Tail,
+} from "./log-store.js";
 import { Measuring } from "./measuring.js";
 import { Quotas } from "./quotas.js";
 import { Again, Retries, type Seen } from "./retries.js";
@@ -267,6 +276,13 @@ export class HistoryContext {
     const head = headOf(found.record, found.end, atMs);
     this.remember(head);
     return { head, newest: found.messages };
+  }
+
+  /** The attachments of the store. `unimplemented` where it keeps none. */
+  get attachments(): AttachmentTable {
+    const { attachments } = this.store;
+    if (attachments === undefined) throw new NotImplementedError(this.store.constructor.name, "attachments");
+    return attachments;
   }
 
   newLog(uid: string): string {

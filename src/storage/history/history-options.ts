@@ -24,6 +24,8 @@ export interface HistoryOptions {
   readonly retentionMs?: number | undefined;
   /** How long a draft may go without being extended before it counts as abandoned, in milliseconds: 15 minutes. */
   readonly draftTimeoutMs?: number | undefined;
+  /** How long an attachment is kept that nothing names, in milliseconds: a day. */
+  readonly attachmentIdleMs?: number | undefined;
   /** Whether messages can be searched, where the store can do so, with `existing` only where it has an index: false. */
   readonly search?: boolean | "existing" | undefined;
   /** How often an idle follower gets a heartbeat, in milliseconds: 15 s. */
@@ -124,6 +126,7 @@ export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOp
     touchDelayMs: options.touchDelayMs ?? 1000,
     heartbeatMs: options.heartbeatMs ?? 15_000,
     draftTimeoutMs: options.draftTimeoutMs ?? 900_000,
+    attachmentIdleMs: options.attachmentIdleMs ?? 86_400_000,
     seenDrafts: options.seenDrafts ?? new Map(),
     search: options.search ?? false,
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,

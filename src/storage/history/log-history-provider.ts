@@ -1,4 +1,5 @@
 import { ownersSeen, type TicketMark } from "../../domain/access.js";
+import type { Attachment, AttachmentContent, AttachmentPage } from "../../domain/attachment.js";
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
@@ -44,6 +45,9 @@ import {
   type TurnOutcome,
 } from "../storage-provider.js";
 import { Appender } from "./append/appender.js";
+import { AttachmentNames } from "./attachments/attachment-names.js";
+import { AttachmentRemoval } from "./attachments/attachment-removal.js";
+import { Attachments } from "./attachments/attachments.js";
 import { AbandonedDrafts } from "./drafts/abandoned-drafts.js";
 import { DraftFinder } from "./drafts/draft-finder.js";
 import { DraftReads } from "./drafts/draft-reads.js";
@@ -100,6 +104,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #updateTimes: UpdateTimes;
   readonly #snapshots: Snapshots;
   readonly #restorer: Restorer;
+  readonly #attachments: Attachments;
 
   constructor(store: LogStore, options: EngineOptions = {}) {
     super();
@@ -112,6 +117,9 @@ export class LogHistoryProvider extends StorageProvider {
     const sideLogs = new SideLogs({ context, replacer, writer, editorWait });
     const inserter = new Inserter(context, sideLogs);
     this.#context = context;
+    const names = new AttachmentNames(context);
+    const removal = new AttachmentRemoval({ context, writer, editorWait });
+    this.#attachments = new Attachments(context, removal);
     const finder = new DraftFinder(context);
     this.#draftReads = new DraftReads(context, finder);
     this.#reader = new Reader(context, (head, call) => this.#draftReads.open(head, call));
@@ -120,7 +128,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
     this.#appender = new Appender({
-      ...{ context, writer, editorWait, inserter },
+      ...{ context, writer, editorWait, inserter, names },
       onAppend: (head, call) => this.#updateTimes.writeOld(head, call),
       onAppended: (head) => {
         this.#updateTimes.note(head);
@@ -136,20 +144,27 @@ export class LogHistoryProvider extends StorageProvider {
     this.#editor = new Editor(context, replacer, writer, editorWait, (record, drafts, call) =>
       this.#drafts.endAll(record, drafts, call),
     );
-    this.#messageEditor = new MessageEditor(context, this.#editor, inserter, sideLogs);
+    this.#messageEditor = new MessageEditor(context, this.#editor, inserter, sideLogs, names);
     this.#brancher = new Brancher(context, this.#editor, inserter);
-    this.#copier = new Copier({ context, editor: this.#editor, inserter, sideLogs });
+    this.#copier = new Copier({
+      context,
+      editor: this.#editor,
+      inserter,
+      sideLogs,
+      attachments: this.#attachments,
+      names,
+    });
     this.#eraser = new Eraser({
-      ...{ context, replacer },
+      ...{ context, replacer, removal },
       settleDrafts: (record, messageId, call) => this.#drafts.settle(record, messageId, call),
       onMarked: (sessionId) => this.#followers.wake(sessionId),
     });
     this.#ownerEraser = new OwnerEraser({
-      ...{ context, replacer },
+      ...{ context, replacer, removal },
       deleteSession: (record, call) => this.#deleteIfThere(record, call),
       onMarked: (sessionId) => this.#followers.wake(sessionId),
     });
-    this.#sweeper = new Sweeper(context, this.#editor);
+    this.#sweeper = new Sweeper(context, this.#editor, removal);
     this.#snapshots = new Snapshots(context, this.#reader);
     this.#restorer = new Restorer(context);
   }
@@ -343,6 +358,22 @@ export class LogHistoryProvider extends StorageProvider {
 
   override eraseOwner(owner: string, options?: EraseOptions): Promise<OwnerErasure> {
     return this.#ownerEraser.run(owner, options);
+  }
+
+  override uploadAttachment(...args: Args<"uploadAttachment">): Promise<Attachment> {
+    return this.#attachments.upload(...args);
+  }
+
+  override getAttachment(...args: Args<"getAttachment">): Promise<AttachmentContent> {
+    return this.#attachments.get(...args);
+  }
+
+  override listAttachments(...args: Args<"listAttachments">): Promise<AttachmentPage> {
+    return this.#attachments.list(...args);
+  }
+
+  override deleteAttachment(...args: Args<"deleteAttachment">): Promise<void> {
+    return this.#attachments.delete(...args);
   }
 
   override followMessages(

@@ -2,8 +2,10 @@ import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
 import type { SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
+import type { AttachmentTable } from "./attachments/attachment-table.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
+export type * from "./attachments/attachment-table.js";
 export type * from "./session-record.js";
 
 export interface RecordFilter {
@@ -351,6 +353,9 @@ export interface LogStore {
 
   /** At most `limit` uids that own entries but have no record in any namespace; for `sweep --repair`. */
   listOrphans(limit: number, call?: Call): Promise<readonly string[]>;
+
+  /** Absent where the store keeps no attachments. */
+  readonly attachments?: AttachmentTable | undefined;
 
   readTodos(call?: Call): Promise<TodoList>;
 

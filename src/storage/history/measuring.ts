@@ -48,7 +48,8 @@ export class Measuring {
   /** Counts the bytes of a session anew. What others write meanwhile may be counted twice or not at all. */
   async recount(record: SessionRecord, call: Call): Promise<void> {
     await this.#counts.forget(record);
-    const bytes = await this.#bytesOf(ownRanges(record), call);
+    const attached = (await this.#store.attachments?.usage(record.uid, call))?.bytes ?? 0;
+    const bytes = attached + (await this.#bytesOf(ownRanges(record), call));
     await this.#store.setBytes(new Map([[record.uid, bytes]]), call);
   }
 

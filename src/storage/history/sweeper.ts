@@ -1,5 +1,6 @@
 import { type Call, checkCall } from "../../domain/call.js";
 import type { StorageProvider, SweepOptions, SweepReport } from "../storage-provider.js";
+import type { AttachmentRemoval } from "./attachments/attachment-removal.js";
 import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
 import type { HistoryContext } from "./heads.js";
@@ -22,16 +23,18 @@ export class Sweeper {
   readonly #context: HistoryContext;
   readonly #drafts: DraftSweep;
   readonly #editor: Editor;
+  readonly #removal: AttachmentRemoval;
 
-  constructor(context: HistoryContext, editor: Editor) {
+  constructor(context: HistoryContext, editor: Editor, removal: AttachmentRemoval) {
     this.#context = context;
-    this.#drafts = new DraftSweep(context, (range, call) => this.#deleteAll(range, call));
+    this.#drafts = new DraftSweep(context, (range, call) => this.#deleteRange(range, call));
     this.#editor = editor;
+    this.#removal = removal;
   }
 
   /** Implements {@link StorageProvider.sweep}. */
   async run(options: SweepOptions = {}): Promise<SweepReport> {
-    const report = { sessions: 0, ranges: 0, repairedForks: 0, orphans: 0 };
+    const report = { sessions: 0, ranges: 0, attachments: 0, repairedForks: 0, orphans: 0 };
     const failures = new SweepFailures(this.#context.options);
     const soFar = () => ({ ...report, failed: failures.count });
     const reportProgress = () => options.onProgress?.(soFar());
@@ -44,6 +47,10 @@ export class Sweeper {
     const untilMs = (await store.timeMs(options)) - ageMs;
     await this.#drafts.run(untilMs, failures, options, () => {
       report.ranges++;
+      reportProgress();
+    });
+    await this.#removal.sweep(failures, options, () => {
+      report.attachments++;
       reportProgress();
     });
     // Records that are being restored stay in the list until they are a day old, and those that could not be swept
@@ -179,7 +186,7 @@ export class Sweeper {
     const bytes = new Map<Segment, number>();
     for (const range of old) {
       bytes.set(range, await measuring.bytesOfMarked(seen, range, range, call));
-      await this.#deleteAll(range, call);
+      await this.#deleteRange(range, call);
     }
     let first: { readonly now: SessionRecord; readonly nowMs: number } | null = { now: seen, nowMs: seenMs };
     return this.#context.retrying(seen.sessionId, call, async (saw) => {
@@ -208,6 +215,13 @@ export class Sweeper {
       }
       return old.length;
     });
+  }
+
+  /** Deletes a range, and the attachments that only its entries have named. */
+  async #deleteRange(range: Segment, call: Call): Promise<void> {
+    const targets = await this.#removal.targetsIn(range, call);
+    await this.#deleteAll(range, call);
+    await this.#removal.removeLeft(targets, call);
   }
 
   async #deleteAll(target: { readonly uid: string } | Segment, call: Call): Promise<void> {

@@ -22,10 +22,11 @@ export function frozenEntry(entry: Entry): Entry {
   const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId } = entry;
   const parts = Object.freeze(body.parts.map(frozenPart));
   const content = body.metadata === undefined ? { parts } : { parts, metadata: frozenCopy(body.metadata) };
-  const copy = MessageBody.frozen(Object.freeze(content));
+  const copy = MessageBody.frozen(Object.freeze(content), body.attachments);
   return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, remaining: 0 });
 }
 
-function frozenPart({ id, type, text, data }: Part): Part {
+function frozenPart({ id, type, text, data, attachment }: Part): Part {
+  if (attachment !== undefined) return frozenCopy({ id, type, text, data, attachment });
   return Object.freeze(data === undefined ? { id, type, text } : { id, type, text, data: frozenCopy(data) });
 }

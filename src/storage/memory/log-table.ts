@@ -1,10 +1,16 @@
 import type { Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
+import type { AttachmentMemory } from "./attachment-memory.js";
 import { MemoryLog } from "./memory-log.js";
 
 /** All logs of a database, by the uid of their owner. Empty logs are not kept. */
 export class LogTable {
   readonly #owners = new Map<string, Map<string, MemoryLog>>();
+  readonly #index: AttachmentMemory;
+
+  constructor(index: AttachmentMemory) {
+    this.#index = index;
+  }
 
   get(name: string): MemoryLog | undefined {
     return this.#owners.get(ownerOf(name))?.get(name);
@@ -38,7 +44,7 @@ export class LogTable {
   write<T>(name: string, change: (log: MemoryLog) => T): T {
     const known = this.get(name);
     if (known !== undefined) return change(known);
-    const log = new MemoryLog();
+    const log = new MemoryLog(this.#index);
     const result = change(log);
     if (!log.empty) this.#add(name, log);
     return result;

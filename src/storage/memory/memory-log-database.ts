@@ -1,5 +1,6 @@
-import type { Entry, LogDatabase, SessionRecord, StoreFigures } from "../history/log-store.js";
+import type { Entry, LogDatabase, SessionRecord, StoredAttachment, StoreFigures } from "../history/log-store.js";
 import { openDrafts, sweepTimeOf } from "../history/record-facts.js";
+import { AttachmentMemory } from "./attachment-memory.js";
 import { LogTable } from "./log-table.js";
 import { MemoryLogStore, type MemoryNamespace, type MemoryState } from "./memory-log-store.js";
 import { RecordTable } from "./record-table.js";
@@ -13,13 +14,15 @@ export interface MemoryLogDatabaseOptions {
 export interface MemoryDump {
   readonly records: readonly SessionRecord[];
   readonly logs: ReadonlyMap<string, { readonly entries: readonly Entry[]; readonly sealed: boolean }>;
+  readonly attachments: readonly StoredAttachment[];
 }
 
 /** Keeps everything in the memory of this process. */
 export class MemoryLogDatabase implements LogDatabase {
   readonly name = "memory:";
   readonly #namespaces = new Map<string, MemoryNamespace>();
-  readonly #logs = new LogTable();
+  readonly #attachments = new AttachmentMemory();
+  readonly #logs = new LogTable(this.#attachments);
   readonly #now: () => number;
   #closed = false;
 
@@ -70,6 +73,7 @@ export class MemoryLogDatabase implements LogDatabase {
     return {
       records: [...this.#namespaces.values()].flatMap(({ records }) => [...records.all()]),
       logs: new Map(logs),
+      attachments: [...this.#attachments.all()],
     };
   }
 
@@ -77,6 +81,7 @@ export class MemoryLogDatabase implements LogDatabase {
     const isClosed = () => this.#closed;
     return {
       logs: this.#logs,
+      attachments: this.#attachments,
       namespaces: this.#namespaces,
       now: this.#now,
       get closed() {

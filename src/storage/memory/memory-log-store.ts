@@ -3,6 +3,7 @@ import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
+  AttachmentTable,
   Entry,
   EntrySearch,
   ExpiryBounds,
@@ -24,7 +25,8 @@ import type {
   UsageFilter,
 } from "../history/log-store.js";
 import { newestOf } from "../history/newest.js";
-import { namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
+import { isWritable, namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
+import { type AttachmentMemory, MemoryAttachmentTable } from "./attachment-memory.js";
 import { frozenCopy } from "./frozen-copy.js";
 import { entriesOf, pageOf } from "./log-search.js";
 import type { LogTable } from "./log-table.js";
@@ -39,6 +41,7 @@ export interface MemoryNamespace {
 /** What a store needs from its database. */
 export interface MemoryState {
   readonly logs: LogTable;
+  readonly attachments: AttachmentMemory;
   readonly namespaces: ReadonlyMap<string, MemoryNamespace>;
   /** The store's clock, in milliseconds. */
   readonly now: () => number;
@@ -52,10 +55,19 @@ export interface MemoryState {
 export class MemoryLogStore implements LogStore {
   readonly #state: MemoryState;
   readonly #own: MemoryNamespace;
+  readonly attachments: AttachmentTable;
 
   constructor(state: MemoryState, own: MemoryNamespace) {
     this.#state = state;
     this.#own = own;
+    this.attachments = new MemoryAttachmentTable({
+      memory: state.attachments,
+      enter: (call) => this.#enter(call),
+      recordOf: (uid) => {
+        const record = own.records.get(uid);
+        return record && (isWritable(record) ? "writable" : "gone");
+      },
+    });
   }
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
@@ -129,7 +141,11 @@ export class MemoryLogStore implements LogStore {
 
   async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
     this.#enter(call);
-    return ranges.reduce((sum, range) => sum + (this.#state.logs.get(range.log)?.bodyBytes(range) ?? 0), 0);
+    const { logs, attachments } = this.#state;
+    return ranges.reduce(
+      (sum, range) => sum + (logs.get(range.log)?.bodyBytes(range) ?? 0) + attachments.pieceBytes(range),
+      0,
+    );
   }
 
   async usage(filter: UsageFilter, call?: Call): Promise<Usage> {
@@ -278,9 +294,13 @@ export class MemoryLogStore implements LogStore {
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     this.#enter(call);
-    return "uid" in target
-      ? this.#state.logs.deleteOwnedBy(target.uid, limit)
-      : this.#state.logs.deleteRange(target, limit);
+    const { logs, attachments } = this.#state;
+    if ("uid" in target) {
+      attachments.deleteOwnedBy(target.uid);
+      return logs.deleteOwnedBy(target.uid, limit);
+    }
+    attachments.deletePieces(target);
+    return logs.deleteRange(target, limit);
   }
 
   async deleteRecord(uid: string, call?: Call): Promise<boolean> {
@@ -298,12 +318,13 @@ export class MemoryLogStore implements LogStore {
   async listOrphans(limit: number, call?: Call): Promise<readonly string[]> {
     this.#enter(call);
     const namespaces = [...this.#state.namespaces.values()];
-    const orphans: string[] = [];
-    for (const uid of this.#state.logs.uids()) {
-      if (orphans.length >= limit) break;
-      if (!namespaces.some(({ records }) => records.get(uid))) orphans.push(uid);
+    const orphans = new Set<string>();
+    const { logs, attachments } = this.#state;
+    for (const uid of [...logs.uids(), ...attachments.uids()]) {
+      if (orphans.size >= limit) break;
+      if (!namespaces.some(({ records }) => records.get(uid))) orphans.add(uid);
     }
-    return orphans;
+    return [...orphans];
   }
 
   async readTodos(call?: Call): Promise<TodoList> {

@@ -1,4 +1,5 @@
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
+import type { AttachmentMemory } from "./attachment-memory.js";
 import { frozenEntry } from "./frozen-copy.js";
 
 const SEAL = "seal";
@@ -13,6 +14,12 @@ export class MemoryLog {
   readonly #bytes: number[] = [];
   /** Where the last chunk of a range deletion ended, so that the next one can skip what is deleted already. */
   #deleting = NOT_DELETING;
+  readonly #index: AttachmentMemory;
+
+  /** `index` is told what the entries name. */
+  constructor(index: AttachmentMemory) {
+    this.#index = index;
+  }
 
   get empty(): boolean {
     return this.#places.length === 0;
@@ -33,8 +40,10 @@ export class MemoryLog {
     if (seq < this.#deleting.next) this.#deleting = NOT_DELETING;
     for (const entry of entries) {
       // Batches are all or nothing, so no reader can meet part of one and nobody needs to look for the rest.
-      this.#places.push(frozenEntry(entry));
+      const stored = frozenEntry(entry);
+      this.#places.push(stored);
       this.#seqs.set(entry.id, entry.seq);
+      this.#index.note(stored);
     }
     return entries.length;
   }
@@ -72,7 +81,10 @@ export class MemoryLog {
   /** Replaces the entry at the same place with the same id, if it is there. */
   replace(entry: Entry): void {
     if (this.entry(entry.seq)?.id !== entry.id) return;
-    this.#places[entry.seq - 1] = frozenEntry(entry);
+    const stored = frozenEntry(entry);
+    this.#index.forget(entry.log, entry.seq);
+    this.#index.note(stored);
+    this.#places[entry.seq - 1] = stored;
     delete this.#bytes[entry.seq - 1];
   }
 
@@ -144,7 +156,10 @@ export class MemoryLog {
   #deletePlace(seq: number): boolean {
     const place = this.#places[seq - 1];
     if (place === undefined) return false;
-    if (place !== SEAL) this.#seqs.delete(place.id);
+    if (place !== SEAL) {
+      this.#seqs.delete(place.id);
+      this.#index.forget(place.log, seq);
+    }
     this.#places[seq - 1] = undefined;
     delete this.#bytes[seq - 1];
     return true;

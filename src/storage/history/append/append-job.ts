@@ -2,6 +2,7 @@ import { permits, permitsRemembered } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import { invalidArgument, notFound } from "../../../domain/errors.js";
+import type { NamedAttachment } from "../../../domain/message-body.js";
 import { checkIdsDiffer } from "../../../domain/validate-message.js";
 import type { TurnAppend, TurnOutcome } from "../../storage-provider.js";
 import type { ResolvedHistoryOptions } from "../history-options.js";
@@ -15,6 +16,8 @@ export interface MessageWithId {
   readonly message: TurnAppend["messages"][number];
   /** The time to store it with when it has none and no later message exists; now when absent. */
   readonly atMicros?: number | undefined;
+  /** The attachments that it names, once they were looked up. */
+  readonly attachments?: readonly NamedAttachment[] | undefined;
 }
 
 /** One of the appends that are stored together. */
@@ -71,6 +74,11 @@ export function checkNotAhead(messages: TurnAppend["messages"], own: ResolvedHis
       throw invalidArgument(`timestamp is more than ${futureMs / 1000} s ahead of the service's clock`);
     }
   }
+}
+
+/** Whether a message of the job names attachments, which have to be looked up. */
+export function namesAttachments({ given }: Job): boolean {
+  return given.some(({ message: { parts } }) => parts.some(({ attachment }) => attachment !== undefined));
 }
 
 /** Those of the appends that have no outcome yet, in order. */

@@ -86,7 +86,7 @@ export function planAppend(end: Head, known: Known, job: Job, nowMicros: number)
  */
 export function entriesAt(end: Head, fresh: readonly MessageWithId[], nowMicros: number): Entry[] {
   let last = endMicros(end);
-  return fresh.map(({ id, message, atMicros = nowMicros }, i) => {
+  return fresh.map(({ id, message, atMicros = nowMicros, attachments }, i) => {
     const timestampMicros = message.timestampMicros ?? Math.max(atMicros, last);
     last = Math.max(last, timestampMicros);
     return {
@@ -95,7 +95,7 @@ export function entriesAt(end: Head, fresh: readonly MessageWithId[], nowMicros:
       id,
       timestampMicros,
       role: message.role,
-      body: MessageBody.of(message),
+      body: MessageBody.of(message, attachments),
       sessionId: end.record.sessionId,
       originSessionId: end.record.sessionId,
       remaining: fresh.length - i - 1,

@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
 import type { LogResult, TurnOutcome } from "../../storage-provider.js";
+import type { AttachmentNames } from "../attachments/attachment-names.js";
 import { bytesOf } from "../byte-counts.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
@@ -11,7 +12,7 @@ import type { EditorWait } from "../write/editor-wait.js";
 import type { Inserter } from "../write/inserter.js";
 import { clearIfOrphaned } from "../write/orphans.js";
 import type { RecordWriter } from "../write/record-writer.js";
-import type { Job, PendingJobs } from "./append-job.js";
+import { type Job, type MessageWithId, namesAttachments, type PendingJobs } from "./append-job.js";
 import {
   answerInserted,
   endAfter,
@@ -40,6 +41,7 @@ export interface AppendTurnParts extends AppendListener {
   readonly writer: RecordWriter;
   readonly editorWait: EditorWait;
   readonly inserter: Inserter;
+  readonly names: AttachmentNames;
 }
 
 /** The state that one step leaves for the next. */
@@ -86,12 +88,14 @@ export class AppendTurn {
   readonly #sessionId: string;
   readonly #jobs: PendingJobs;
   readonly #retries: Retries;
+  readonly #names: AttachmentNames;
 
   constructor(parts: AppendTurnParts, sessionId: string, jobs: PendingJobs) {
     this.#parts = parts;
     this.#context = parts.context;
     this.#sessionId = sessionId;
     this.#jobs = jobs;
+    this.#names = parts.names;
     this.#retries = new Retries(parts.context.options, sessionId);
   }
 
@@ -160,13 +164,13 @@ export class AppendTurn {
       const wanted = looksUpAll ? idsOf(job) : idsToLookUp(end, job);
       const known = wanted.length === 0 ? NOTHING_KNOWN : await this.#lookUp(head, wanted, call);
       if (known === null) return { plans, isStale: true };
-      let plan = planAppend(end, known, job, this.#context.options.nowMicros());
+      let plan = await this.#planFilled(end, known, job, call);
       const refusal = this.#refusalByQuota(plan, end, job, bytes);
       if (refusal !== null && (await refusal) !== null) {
         // Messages that are stored already need no room, so all ids are looked up before an append is refused.
         const all = await this.#lookUp(head, idsOf(job), call);
         if (all === null) return { plans, isStale: true };
-        plan = planAppend(end, all, job, this.#context.options.nowMicros());
+        plan = await this.#planFilled(end, all, job, call);
         const error = await this.#refusalByQuota(plan, end, job, bytes);
         if (error !== null) plan = { kind: "refuse", error };
       }
@@ -181,6 +185,33 @@ export class AppendTurn {
       if (this.#context.counts.isOn) bytes += bytesOf(plan.entries);
     }
     return { plans };
+  }
+
+  /** Plans an append, and fills in what its messages say of attachments if they are to be stored. */
+  #planFilled(end: Head, known: Known, job: Job, call: Call | undefined): Plan | Promise<Plan> {
+    const plan = planAppend(end, known, job, this.#context.options.nowMicros());
+    const isStored = plan.kind === "write" || plan.kind === "older";
+    return isStored && namesAttachments(job) ? this.#fill(end, known, job, call) : plan;
+  }
+
+  async #fill(end: Head, known: Known, job: Job, call: Call | undefined): Promise<Plan> {
+    try {
+      const filled = await this.#filled(end, job, call);
+      return planAppend(end, known, filled, this.#context.options.nowMicros());
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== "invalid_argument") throw error;
+      return { kind: "refuse", error };
+    }
+  }
+
+  async #filled(head: Head, job: Job, call: Call | undefined): Promise<Job> {
+    const fill = async (one: MessageWithId): Promise<MessageWithId> => {
+      const { parts, attachments } = await this.#names.fill(head, one.message.parts, call, job.draft?.log);
+      return { ...one, message: { ...one.message, parts }, attachments };
+    };
+    const given: MessageWithId[] = [];
+    for (const one of job.given) given.push(await fill(one));
+    return { ...job, given, draft: job.draft && { ...job.draft, renamed: await fill(job.draft.renamed) } };
   }
 
   /**
@@ -270,7 +301,9 @@ export class AppendTurn {
       const known = await this.#lookUp(now, idsOf(job), call);
       const again = known && planAppend(now, known, job, nowMicros);
       const isSame = again?.kind === "older" && isSamePlace(entriesAt(now, again.fresh, nowMicros), fresh);
-      return isSame ? answerTo(again) : null;
+      if (!isSame) return null;
+      const named = plan.fresh.flatMap(({ attachments = [] }) => attachments);
+      return (await this.#names.areThere(now, named, call, job.draft?.log)) ? answerTo(again) : null;
     };
     let placed: { readonly answer: LogResult } | null;
     try {

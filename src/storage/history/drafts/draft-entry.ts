@@ -1,11 +1,16 @@
 import { type Part, sameContent } from "../../../domain/chat-message.js";
 import type { DraftDelta } from "../../../domain/draft.js";
 import type { JsonObject } from "../../../domain/json.js";
-import { type BodyContent, contentOf, MessageBody } from "../../../domain/message-body.js";
+import { type BodyContent, contentOf, MessageBody, type NamedAttachment } from "../../../domain/message-body.js";
 import type { Entry } from "../log-store.js";
 
 /** The meaning of one entry of a draft's log. The first is `started`; nothing follows `finished` or `discarded`. */
-export type DraftStep =
+export type DraftStep = StepContent & {
+  /** The attachments that it names; absent for none. */
+  readonly attachments?: readonly NamedAttachment[] | undefined;
+};
+
+type StepContent =
   | {
       readonly kind: "started";
       readonly messageId: string;
@@ -44,7 +49,7 @@ export function toEntry(step: DraftStep, { log, seq, sessionId, timestampMicros 
     id: isStart ? step.messageId : `${MARK}${step.kind} ${seq}`,
     timestampMicros,
     role: isStart ? step.role : "",
-    body: MessageBody.of(contentOfStep(step)),
+    body: MessageBody.of(contentOfStep(step), step.attachments),
     sessionId,
     originSessionId: sessionId,
     remaining: 0,

@@ -79,6 +79,8 @@ export class DraftStarter {
       timestampMicros: timestampMicros ?? null,
       discardWhenAbandoned,
     };
+    // A caller that is refused leaves no draft behind. What is named is looked up again once the draft is open.
+    await writer.fill(head.record.sessionId, wanted.step, call);
     const record = await list.add(head.record, ref, call);
     if (!record) throw new Again();
     return this.#write(await finder.read(record, ref, head.atMs, call), wanted, call);
@@ -102,7 +104,10 @@ export class DraftStarter {
   }
 
   async #write(draft: FoundDraft, { messageId, step }: Wanted, call: Call): Promise<DraftVersion> {
-    if (!(await this.#parts.writer.write(draft, step, call))) throw new Again();
+    const { writer } = this.#parts;
+    // Rule: doomed-then-sealed. No attachment is removed while a draft is open.
+    const filled = await writer.fill(draft.record.sessionId, step, call);
+    if (!(await writer.write(draft, filled, call, 0))) throw new Again();
     return { messageId, version: 1 };
   }
 

@@ -1,5 +1,7 @@
 import type { Call } from "../../../domain/call.js";
+import type { Part } from "../../../domain/chat-message.js";
 import { DomainError } from "../../../domain/errors.js";
+import { AttachmentNames, attachmentIdsOf } from "../attachments/attachment-names.js";
 import { bytesOf } from "../byte-counts.js";
 import type { HistoryContext } from "../heads.js";
 import { clearIfOrphaned } from "../write/orphans.js";
@@ -11,12 +13,14 @@ export class DraftWriter {
   readonly #context: HistoryContext;
   readonly #finder: DraftFinder;
   readonly #onWritten: (draft: FoundDraft) => void;
+  readonly #names: AttachmentNames;
 
   /** `onWritten` is called with every step. */
   constructor(context: HistoryContext, finder: DraftFinder, onWritten: (draft: FoundDraft) => void) {
     this.#context = context;
     this.#finder = finder;
     this.#onWritten = onWritten;
+    this.#names = new AttachmentNames(context);
   }
 
   /**
@@ -49,6 +53,23 @@ export class DraftWriter {
     else this.#finder.grown(draft);
     this.#onWritten(draft);
     return true;
+  }
+
+  /**
+   * Fills in what a step says of attachments, before it is written. invalid_argument: the session has no such
+   * attachment.
+   */
+  async fill(sessionId: string, step: DraftStep, call?: Call): Promise<DraftStep> {
+    if (step.kind === "discarded") return step;
+    const given =
+      step.kind === "started" ? step.parts : step.deltas.flatMap((one) => ("part" in one ? [one.part] : []));
+    if (attachmentIdsOf(given).length === 0) return step;
+    const head = await this.#context.need(sessionId, call);
+    const { parts, attachments } = await this.#names.fill(head, given, call);
+    if (step.kind === "started") return { ...step, parts, attachments };
+    const filled = parts[Symbol.iterator]();
+    const deltas = step.deltas.map((one) => ("part" in one ? { ...one, part: filled.next().value as Part } : one));
+    return { ...step, deltas, attachments };
   }
 
   /**

@@ -4,6 +4,7 @@ import type { DraftDelta, DraftVersion } from "../../../domain/draft.js";
 import { DomainError } from "../../../domain/errors.js";
 import type { FinishDraftOptions, LogResult, StartDraftOptions, StorageProvider } from "../../storage-provider.js";
 import type { Appender } from "../append/appender.js";
+import { attachmentIdsOf } from "../attachments/attachment-names.js";
 import type { HistoryContext } from "../heads.js";
 import type { DraftRef, SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
@@ -63,7 +64,8 @@ export class Drafts {
       this.#checkExtension(cached, deltas);
       // A step that another process has stored already needs no room, so nothing is refused by what is cached.
       const hasRoom = this.#writer.refusalOf(cached, step, call) === null;
-      if (hasRoom && (await this.#writer.write(cached, step, call))) return version + 1;
+      const isPlain = attachmentIdsOfDeltas(deltas).length === 0;
+      if (hasRoom && isPlain && (await this.#writer.write(cached, step, call))) return version + 1;
     }
     return this.#withDraft(sessionId, messageId, call, async (draft) => {
       const { state } = draft;
@@ -73,7 +75,8 @@ export class Drafts {
       if (version !== state.version) throw otherVersion(messageId, version, state.version);
       this.#checkExtension(draft, deltas);
       await this.#writer.checkRoom(draft, step, call);
-      if (!(await this.#writer.write(draft, step, call, version))) throw new Again();
+      const filled = await this.#writer.fill(sessionId, step, call);
+      if (!(await this.#writer.write(draft, filled, call, version))) throw new Again();
       return version + 1;
     });
   }
@@ -96,7 +99,8 @@ export class Drafts {
         checkRoom(draft, deltas, this.#context.options.limits, metadata);
         await checkFinish(this.#context, draft, options);
         await this.#writer.checkRoom(draft, step, options);
-        if (!(await this.#writer.write(draft, step, options, version))) throw new Again();
+        const filled = await this.#writer.fill(sessionId, step, options);
+        if (!(await this.#writer.write(draft, filled, options, version))) throw new Again();
       } else if (version + 1 !== state.version || !(await this.#writer.isStored(draft, state.version, step, options))) {
         return await this.#refuseEnded(draft, options);
       }
@@ -209,4 +213,8 @@ export class Drafts {
 /** A copy, so that later changes by the caller do not affect what is cached. */
 function copyOf(delta: DraftDelta): DraftDelta {
   return delta.kind === "put_part" ? { ...delta, part: structuredClone(delta.part) } : { ...delta };
+}
+
+function attachmentIdsOfDeltas(deltas: readonly DraftDelta[]): readonly string[] {
+  return attachmentIdsOf(deltas.flatMap((delta) => (delta.kind === "put_part" ? [delta.part] : [])));
 }

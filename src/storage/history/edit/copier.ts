@@ -1,6 +1,8 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument } from "../../../domain/errors.js";
 import type { ForkOptions, StorageProvider } from "../../storage-provider.js";
+import type { AttachmentNames } from "../attachments/attachment-names.js";
+import type { Attachments } from "../attachments/attachments.js";
 import { bytesOf } from "../byte-counts.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry } from "../log-store.js";
@@ -24,6 +26,8 @@ export interface CopierParts {
   readonly editor: Editor;
   readonly inserter: Inserter;
   readonly sideLogs: SideLogs;
+  readonly attachments: Attachments;
+  readonly names: AttachmentNames;
 }
 
 /** A copy, and the heads on which it was planned. */
@@ -100,11 +104,16 @@ export class Copier {
     const placed = await this.#parts.sideLogs.using(target.record, call, async (side) => {
       // Rule: erase-ends-copies. What is written is read again once its log has a name.
       const entries = await readSegments(this.#context, wanted.segments, call);
-      const messages = entries.filter(({ id }) => missing.ids.has(id));
+      const wantedEntries = entries.filter(({ id }) => missing.ids.has(id));
+      const messages = await this.#parts.attachments.copyNamed(target, wantedEntries, call);
       await this.#context.quotas.checkBytes(target.record, bytesOf(messages), call);
       const copied = { forkPointId: (messages.at(-1) as Entry).id, copiedCount: messages.length };
       const answer = () => copied;
-      const answerOn = async (now: Head) => ((await this.#isSameCopy(copy, missing, now, call)) ? answer : null);
+      const named = messages.flatMap(({ body }) => body.attachments);
+      const answerOn = async (now: Head) => {
+        const isSame = await this.#isSameCopy(copy, missing, now, call);
+        return isSame && (await this.#parts.names.areThere(now, named, call)) ? answer : null;
+      };
       return this.#parts.inserter.insertThrough(side, target, { messages, isAppend: false, answer, answerOn }, call);
     });
     return placed && { copied: placed.answer, isSettled: true };

@@ -5,6 +5,7 @@ import { contentOf, MessageBody } from "../../../domain/message-body.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkBytes } from "../../../domain/validate.js";
 import type { RevisionOptions, StorageProvider } from "../../storage-provider.js";
+import type { AttachmentNames } from "../attachments/attachment-names.js";
 import { bytesOf } from "../byte-counts.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Segment } from "../log-store.js";
@@ -26,12 +27,14 @@ export class MessageEditor {
   readonly #editor: Editor;
   readonly #inserter: Inserter;
   readonly #sideLogs: SideLogs;
+  readonly #names: AttachmentNames;
 
-  constructor(context: HistoryContext, editor: Editor, inserter: Inserter, sideLogs: SideLogs) {
+  constructor(context: HistoryContext, editor: Editor, inserter: Inserter, sideLogs: SideLogs, names: AttachmentNames) {
     this.#context = context;
     this.#editor = editor;
     this.#inserter = inserter;
     this.#sideLogs = sideLogs;
+    this.#names = names;
   }
 
   /** Implements {@link StorageProvider.updateMessage}. */
@@ -39,7 +42,7 @@ export class MessageEditor {
     return this.#editor.edit(sessionId, options, async (head): Promise<EditPlan<ChatMessage>> => {
       const { entry, position } = await this.#find(head, messageId, options);
       checkRevision(head.record, options.expectedRevision);
-      const updated = this.#changed(entry, change);
+      const updated = await this.#changed(head, entry, change, options);
       if (sameContent(contentOf(entry), contentOf(updated))) {
         return { result: toMessage({ ...entry, ...updated }, sessionId, position) };
       }
@@ -73,6 +76,9 @@ export class MessageEditor {
       if (position < 0 || !hasRevision(now.record, options.expectedRevision)) return null;
       const segments = withPlace(now, position, [{ log: side.log, first: 1, last: 1 }]);
       if (segments.length > most) return null;
+      if (now.record.revision !== side.record.revision) {
+        if (!(await this.#names.areThere(now, updated.body.attachments, options))) return null;
+      }
       const { lastTimestampMicros } = now;
       const single = { kind: "updated" } as const;
       return { answer: position, change: { segments, lastTimestampMicros, undo: null, kept: position, single } };
@@ -103,13 +109,18 @@ export class MessageEditor {
   }
 
   /** The entry with its new content at the same time. */
-  #changed(entry: Entry, change: MessageChange): Unplaced {
+  async #changed(head: Head, entry: Entry, change: MessageChange, call: Call): Promise<Unplaced> {
     const { id, timestampMicros, sessionId, originSessionId } = entry;
-    const { role = entry.role, parts = entry.body.parts, metadata = entry.body.metadata } = change;
+    const { role = entry.role, metadata = entry.body.metadata } = change;
     if (change.timestampMicros !== undefined && change.timestampMicros !== timestampMicros) {
       throw invalidArgument("message.info.timestamp is not the message's own; a message keeps its time");
     }
-    const body = MessageBody.of({ parts, metadata });
+    const named =
+      change.parts === undefined
+        ? { parts: entry.body.parts, attachments: entry.body.attachments }
+        : await this.#names.fill(head, change.parts, call);
+    const { parts } = named;
+    const body = MessageBody.of({ parts, metadata }, named.attachments);
     const size = messageSize({ id, timestampMicros, role, parts, metadata }, undefined, body.sizes);
     checkBytes("message", size, this.#context.options.limits.messageBytes);
     return { id, timestampMicros, role, body, sessionId, originSessionId, remaining: 0 };

@@ -3,6 +3,7 @@ import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
 import { DomainError } from "../../../domain/errors.js";
 import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-provider.js";
+import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { openDrafts } from "../record-facts.js";
@@ -17,6 +18,7 @@ import { recordBatches } from "./record-batches.js";
 export interface EraserParts {
   readonly context: HistoryContext;
   readonly replacer: RecordReplacer;
+  readonly removal: AttachmentRemoval;
   /** Carries out the verdicts of drafts with this id; resolves to whether there were any. */
   readonly settleDrafts: (record: SessionRecord, messageId: string, call: Call) => Promise<boolean>;
   /** Called with the id of every session that shows the message, once it shows it erased. */
@@ -41,6 +43,8 @@ interface Erasure extends ErasureTarget {
  *   records no longer name their logs, so that they start over;
  * - events that wait for slow watchers, and messages that they have read but not given out, by `noteErasure`: its marks
  *   make followers read again;
+ * - attachments that nothing else names: they are doomed before the messages are overwritten, and removed at the end,
+ *   by this call or one that repeats it;
  * - free pages and the write-ahead log of a SQLite file, by `cleanFiles`, also when nothing else is found. What a sweep
  *   has deleted is still there.
  *
@@ -74,6 +78,7 @@ export class Eraser {
     let round = 1;
     // Rule: erase-until-clean. What was read in one round may be written where that round has been already.
     while (await this.#round(erasure, round)) round++;
+    await this.#parts.removal.removeDoomed(options);
     await store.cleanFiles?.(options);
     return { copies: erasure.places.count };
   }
@@ -114,6 +119,7 @@ export class Eraser {
       const copies = (await context.store.findCopies(records, message, options)).filter(({ log }) => !drafts.has(log));
       const left = copies.filter((entry) => !isErased(entry.body));
       const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
+      await this.#parts.removal.doomAll(left, options);
       if (left.length > 0) await context.store.overwriteEntries(erased, options);
       for (const record of records) noteOverwritten(context, record, left, ERASED_BODY);
       for (const entry of copies) places.add(entry, left.includes(entry));

@@ -2,6 +2,7 @@ import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
 import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
+import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../log-store.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
@@ -14,6 +15,7 @@ import { recordBatches } from "./record-batches.js";
 export interface OwnerEraserParts {
   readonly context: HistoryContext;
   readonly replacer: RecordReplacer;
+  readonly removal: AttachmentRemoval;
   /** Deletes a living session that the caller may see. Does nothing when there is none. */
   readonly deleteSession: (record: SessionRecord, call: Call) => Promise<void>;
   /** Called with the id of every session that shows an erased message, once it shows it erased. */
@@ -57,6 +59,7 @@ export class OwnerEraser {
       // Rule: erase-until-clean. What was read before it was overwritten may be written where this round has been.
       if (!(await this.#eraseCopies(erasure, round))) break;
     }
+    await this.#parts.removal.removeDoomed(options);
     await context.store.cleanFiles?.(options);
     await this.#release(erasure);
     return { sessions: recordsOf(erasure).length, copies: erasure.places.count };
@@ -72,6 +75,7 @@ export class OwnerEraser {
       const ofId = own.get(record.sessionId) ?? new Map<string, SessionRecord>();
       own.set(record.sessionId, ofId.set(record.uid, record));
       for await (const some of this.#placesOf(record, options)) await this.#overwrite(record, some, places, options);
+      await this.#parts.removal.deleteAllOf(record.uid, options);
     });
   }
 
@@ -133,6 +137,7 @@ export class OwnerEraser {
       ({ body }) => !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined),
     );
     const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
+    await this.#parts.removal.doomAll(left, options);
     if (left.length > 0) await context.store.overwriteEntries(erased, options);
     noteOverwritten(context, record, left, ERASED_BODY);
     for (const entry of entries) places.add(entry, left.includes(entry));

@@ -42,6 +42,9 @@ export class RecordReplacer {
     if (stored.forks > 0) return stored;
     // Rule: lower-unnamed-only.
     if (namedSegments(stored).some((segment) => ownerOf(segment.log) !== stored.uid)) return stored;
+    // Its messages may name attachments of its sources, although it shows none of their messages any more.
+    const [foreign] = (await store.attachments?.targetsIn({ foreignTo: stored.uid }, 1)) ?? [];
+    if (foreign !== undefined) return stored;
     const next = { ...nextOf(stored), sources: [], revision: stored.revision + 1 };
     // The end of the call must not interrupt this, because a count that is not lowered stays too high for ever.
     const released = await store.replaceRecord(next, stored.revision);

@@ -1,0 +1,127 @@
+import { type AttachmentPage, LISTED_MESSAGES, type ListedAttachment } from "../../../domain/attachment.js";
+import type { Call } from "../../../domain/call.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { Naming, Segment, StoredAttachment } from "../log-store.js";
+import { openDrafts } from "../record-facts.js";
+import { logsOf, OPEN_END } from "../segments.js";
+
+/** How many namings are read at a time. */
+const BATCH = 1000;
+
+/** Finds the attachments that a session shows. */
+export class AttachmentFinder {
+  readonly #context: HistoryContext;
+
+  constructor(context: HistoryContext) {
+    this.#context = context;
+  }
+
+  /**
+   * The attachments with these ids that a session has: those that a message shows, one that an unrevert would bring
+   * back, or a draft; and uploads of its own that nothing names yet. By id.
+   */
+  async find(head: Head, ids: readonly string[], call?: Call): Promise<Map<string, StoredAttachment>> {
+    return this.#find(head, reachable(head), ids, call);
+  }
+
+  /**
+   * Those that a message may come to name which is written after `head`. What only a draft or an unrevert shows does not
+   * count if it was uploaded to another session, because an edit might take it away while the message is written.
+   * `draftLog`: the log of the draft whose message it is.
+   */
+  async findForWriting(
+    head: Head,
+    ids: readonly string[],
+    draftLog: string | undefined,
+    call?: Call,
+  ): Promise<Map<string, StoredAttachment>> {
+    const shown = [...visibleOrLater(head), ...(draftLog === undefined ? [] : [wholeLog(draftLog)])];
+    const found = await this.#find(head, shown, ids, call);
+    const left = ids.filter((id) => !found.has(id));
+    if (left.length === 0) return found;
+    for (const [id, attachment] of await this.#find(head, reachable(head), left, call)) {
+      // Rule: doomed-then-sealed.
+      if (attachment.uid === head.record.uid && attachment.state === "stored") found.set(id, attachment);
+    }
+    return found;
+  }
+
+  /** A page of the attachments that the messages and drafts of a session show, by id. */
+  async list(head: Head, afterId: string, limit: number, call?: Call): Promise<AttachmentPage> {
+    const { attachments, store } = this.#context;
+    const shown = [...visibleSegments(head), ...draftLogs(head)];
+    const logs = logsOf(shown);
+    const found = new Map<string, { readonly namings: Naming[] }>();
+    let isLast = logs.length === 0;
+    for (let after = afterId; !isLast && found.size <= limit; ) {
+      const namings = await attachments.listNamings(logs, after, BATCH, call);
+      isLast = namings.length < BATCH;
+      const last = namings.at(-1)?.attachmentId;
+      // All namings of an id are read together unless there are too many of them.
+      const whole =
+        isLast || last === namings[0]?.attachmentId ? namings : namings.filter((one) => one.attachmentId !== last);
+      for (const naming of whole) {
+        after = naming.attachmentId;
+        if (!isWithin(shown, naming)) continue;
+        const known = found.get(naming.attachmentId) ?? { namings: [] };
+        found.set(naming.attachmentId, known);
+        if (known.namings.length < LISTED_MESSAGES) known.namings.push(naming);
+      }
+    }
+    const listed: ListedAttachment[] = [];
+    const page = [...found.values()].slice(0, limit);
+    for (const { namings } of page) {
+      const attachment = await attachments.findLog((namings[0] as Naming).target, call);
+      if (attachment === null) continue;
+      const messageIds = new Set<string>();
+      for (const { log, seq } of namings) {
+        const draft = openDrafts(head.record).find((one) => one.log === log);
+        const id = draft?.messageId ?? (await store.readRange(log, seq, seq, {}, call)).entries[0]?.id;
+        if (id !== undefined) messageIds.add(id);
+      }
+      listed.push({ ...attachment, messageIds: [...messageIds] });
+    }
+    const last = found.size > limit ? page.at(-1)?.namings[0] : undefined;
+    if (last === undefined) return { attachments: listed };
+    return { attachments: listed, next: { sessionUid: head.record.uid, attachmentId: last.attachmentId } };
+  }
+
+  async #find(head: Head, shown: readonly Segment[], ids: readonly string[], call?: Call) {
+    const { attachments } = this.#context;
+    const { uid } = head.record;
+    const found = new Map<string, StoredAttachment>();
+    const namings = (await attachments.findNamings(logsOf(shown), ids, call)).filter((one) => isWithin(shown, one));
+    const targets = new Map(namings.map(({ attachmentId, target }) => [attachmentId, target]));
+    for (const [id, target] of targets) {
+      const attachment = await attachments.findLog(target, call);
+      if (attachment) found.set(id, attachment);
+    }
+    const left = ids.filter((id) => !targets.has(id));
+    for (const own of left.length === 0 ? [] : await attachments.find(uid, left, call)) {
+      const [naming] = await attachments.namings(own.log, undefined, 1, call);
+      if (naming === undefined) found.set(own.attachmentId, own);
+    }
+    return found;
+  }
+}
+
+function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {
+  return segments.some((one) => one.log === log && one.first <= seq && seq <= one.last);
+}
+
+/** The visible messages, and those that have been appended since. */
+function visibleOrLater({ record }: Head): readonly Segment[] {
+  return [...record.segments, wholeLog(record.log)];
+}
+
+function draftLogs({ record }: Head): readonly Segment[] {
+  return openDrafts(record).map(({ log }) => wholeLog(log));
+}
+
+function reachable(head: Head): readonly Segment[] {
+  return [...visibleOrLater(head), ...(head.record.undo?.segments ?? []), ...draftLogs(head)];
+}
+
+export function wholeLog(log: string): Segment {
+  return { log, first: 1, last: OPEN_END };
+}

@@ -1,0 +1,192 @@
+import { type Call, checkCall } from "../../../domain/call.js";
+import type { HistoryContext } from "../heads.js";
+import type { Entry, Segment, SessionRecord, StoredAttachment } from "../log-store.js";
+import { isWritable, openDrafts } from "../record-facts.js";
+import { Again } from "../retries.js";
+import type { SweepFailures } from "../sweep-failures.js";
+import type { EditorWait } from "../write/editor-wait.js";
+import type { RecordWriter } from "../write/record-writer.js";
+import { wholeLog } from "./attachment-finder.js";
+
+/** How many rows are read at a time. */
+const BATCH = 100;
+
+interface RemovalParts {
+  readonly context: HistoryContext;
+  readonly writer: RecordWriter;
+  readonly editorWait: EditorWait;
+}
+
+/**
+ * Removes attachments that nothing names. Nothing is counted: what names an attachment is looked up. So that nobody can
+ * come to name it meanwhile, its row is doomed first, and then the open log of its session is replaced: whoever has
+ * looked at the row before then fails to append, and looks again. Any process may do each step, several at once, and
+ * again after a crash.
+ */
+export class AttachmentRemoval {
+  readonly #parts: RemovalParts;
+  readonly #context: HistoryContext;
+
+  constructor(parts: RemovalParts) {
+    this.#parts = parts;
+    this.#context = parts.context;
+  }
+
+  /**
+   * Looks at all attachments of the namespace whose time has come, and removes those that nothing names. Calls
+   * `onRemoved` for each.
+   */
+  async sweep(failures: SweepFailures, call: Call, onRemoved: () => void): Promise<void> {
+    const { options, store } = this.#context;
+    if (store.attachments === undefined) return;
+    const nowMs = await store.timeMs(call);
+    for (const state of ["arriving", "doomed", "stored"] as const) {
+      const untilMs = nowMs - (state === "stored" ? options.attachmentIdleMs : options.sweepAgeMs);
+      await this.#sweepAll(state, untilMs, nowMs, failures, call, onRemoved);
+    }
+  }
+
+  async #sweepAll(
+    state: StoredAttachment["state"],
+    untilMs: number,
+    nowMs: number,
+    failures: SweepFailures,
+    call: Call,
+    onRemoved: () => void,
+  ): Promise<void> {
+    const { attachments, store } = this.#context;
+    // What cannot be removed now is looked at again the next time, and does not hide what comes after it.
+    for (let due: readonly StoredAttachment[] | null = null; due === null || due.length === BATCH; ) {
+      checkCall(call);
+      due = await attachments.listSeen(state, Math.min(untilMs, nowMs - 1), BATCH, call);
+      for (const one of due) {
+        const pieces = state === "arriving" ? await attachments.lastPiece(one.log, call) : one.pieces;
+        await attachments.change(one.log, { seenMs: nowMs, pieces }, call);
+        const record = await store.readRecordByUid(one.uid, call);
+        // With a session that is gone, everything of it goes.
+        if (record === null || record.deleted || pieces !== one.pieces) continue;
+        await failures.attempt(record, call, async () => {
+          if (await this.removeUnnamed(one, call)) onRemoved();
+        });
+      }
+    }
+  }
+
+  /** Removes an attachment if nothing names it. Resolves to whether it did. */
+  async removeUnnamed(attachment: StoredAttachment, call?: Call): Promise<boolean> {
+    if (await this.isNamed(attachment, call)) return false;
+    await this.doom(attachment, call);
+    return this.finish(attachment, call);
+  }
+
+  /** Whether any stored message or draft names it, in whatever session. */
+  async isNamed({ log }: StoredAttachment, call?: Call): Promise<boolean> {
+    return (await this.#context.attachments.namings(log, undefined, 1, call)).length > 0;
+  }
+
+  /** From now on, nothing can come to name it that does not show it already. A sweep finishes what this begins. */
+  async doom({ log }: StoredAttachment, call?: Call): Promise<void> {
+    // Rule: doomed-then-sealed.
+    await this.#context.attachments.change(log, { seenMs: 0, state: "doomed" }, call);
+  }
+
+  /** Removes a doomed attachment, unless something names it or a draft is open that might. Resolves to whether it did. */
+  async finish(attachment: StoredAttachment, call?: Call): Promise<boolean> {
+    // Rule: doomed-then-sealed.
+    const isStored = attachment.state !== "arriving";
+    if ((isStored && !(await this.#replaceLog(attachment, call))) || (await this.isNamed(attachment, call)))
+      return false;
+    await this.deleteNow(attachment, call);
+    return true;
+  }
+
+  /** Deletes pieces and row, whatever names it. */
+  async deleteNow({ uid, log }: StoredAttachment, call?: Call): Promise<void> {
+    const { attachments, store, options, quotas, counts } = this.#context;
+    const record = await store.readRecordByUid(uid, call);
+    const isCounted = record !== null && counts.counts(record);
+    const bytes = isCounted ? await store.entryBytes([wholeLog(log)], call) : 0;
+    while (await store.deleteEntries(wholeLog(log), options.chunk, call));
+    await attachments.remove(log, call);
+    if (isCounted) quotas.note(record, -bytes);
+  }
+
+  /** Dooms what these entries name, because they are about to be erased. */
+  async doomAll(entries: readonly Entry[], call?: Call): Promise<void> {
+    for (const { log } of entries.flatMap(({ body }) => body.attachments)) {
+      await this.#context.attachments.change(log, { seenMs: 0, state: "doomed" }, call);
+    }
+  }
+
+  /**
+   * Removes all doomed attachments that nothing names. A message that is being appended at this moment may come to name
+   * one that is gone, because what it repeats was erased.
+   */
+  async removeDoomed(call: Call): Promise<void> {
+    const { attachments, store } = this.#context;
+    if (store.attachments === undefined) return;
+    const nowMs = await store.timeMs(call);
+    for (let doomed: readonly StoredAttachment[] | null = null; doomed === null || doomed.length === BATCH; ) {
+      checkCall(call);
+      doomed = await attachments.listSeen("doomed", nowMs - 1, BATCH, call);
+      for (const one of doomed) {
+        if (await this.isNamed(one, call)) await attachments.change(one.log, { seenMs: nowMs }, call);
+        else await this.deleteNow(one, call);
+      }
+    }
+  }
+
+  /** Deletes all attachments that were uploaded to a session, whatever names them. */
+  async deleteAllOf(uid: string, call: Call): Promise<void> {
+    const { attachments, store } = this.#context;
+    if (store.attachments === undefined) return;
+    for (let after = ""; ; ) {
+      const some = await attachments.list(uid, after, BATCH, call);
+      for (const one of some) {
+        await this.deleteNow(one, call);
+        after = one.log;
+      }
+      if (some.length < BATCH) return;
+    }
+  }
+
+  /** Removes those attachments of these logs that nothing names any more, because a range that named them is gone. */
+  async removeLeft(targets: readonly string[], call: Call): Promise<void> {
+    for (const target of targets) {
+      const attachment = await this.#context.attachments.findLog(target, call);
+      if (attachment !== null) await this.removeUnnamed(attachment, call);
+    }
+  }
+
+  /** The logs of the attachments that a range names, to be asked before it is deleted. */
+  async targetsIn(range: Segment, call: Call): Promise<readonly string[]> {
+    if (this.#context.store.attachments === undefined) return [];
+    return this.#context.attachments.targetsIn(range, this.#context.options.chunk, call);
+  }
+
+  /** Gives the session a fresh log. Resolves to false while a draft is open, because its log cannot be replaced. */
+  async #replaceLog({ uid }: StoredAttachment, call?: Call): Promise<boolean> {
+    const { store } = this.#context;
+    const seen = await store.readRecordByUid(uid, call);
+    // Nobody can append to a session that is gone.
+    if (seen === null || !isWritable(seen)) return true;
+    return this.#context.retrying(seen.sessionId, call, async (saw) => {
+      const record = await store.readRecordByUid(uid, call);
+      if (record === null || !isWritable(record)) return true;
+      if (openDrafts(record).length > 0) return false;
+      if (record.restoring) return false;
+      const head = await this.#headOf(record, call);
+      saw(head);
+      if (head.state !== "open") {
+        await this.#parts.editorWait.settle(head, call);
+        throw new Again();
+      }
+      if (!(await this.#parts.writer.rollOver(head, call))) throw new Again();
+      return true;
+    });
+  }
+
+  #headOf(record: SessionRecord, call?: Call) {
+    return this.#context.headOf(record, this.#context.knownMs(), call);
+  }
+}
