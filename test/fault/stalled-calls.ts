@@ -53,6 +53,13 @@ export const PROVIDER_CALLS: Calls<StorageProvider, SessionSnapshot> = {
   deleteMessage: (p, call) => p.deleteMessage("s", "m1", call),
   eraseMessage: (p, call) => p.eraseMessage("s", "m1", call),
   eraseOwner: (p, call) => p.eraseOwner("ada", call),
+  uploadAttachment: (p, call) => p.uploadAttachment("s", { attachmentId: "b" }, bytes(), call),
+  getAttachment: async (p, call) => {
+    const { pieces } = await p.getAttachment("s", "a", {}, call);
+    for await (const _ of pieces);
+  },
+  listAttachments: (p, call) => p.listAttachments("s", PAGE, call),
+  deleteAttachment: (p, call) => p.deleteAttachment("s", "a", call),
   followMessages: (p, call) => p.followMessages("s", 0, call),
   readTodos: (p, call) => p.readTodos(call),
   replaceTodos: (p, call) => p.replaceTodos([TODO], 0, call),
@@ -121,5 +128,9 @@ export const ROOT_CALLS: Calls<RootPool> = {
   endAbandonedDrafts: (root, call) => root.endAbandonedDrafts(call),
   close: (root, call) => root.close(call),
 };
+
+async function* bytes(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("new");
+}
 
 async function* noNumbers(): AsyncGenerator<never> {}

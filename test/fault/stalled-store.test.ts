@@ -105,6 +105,7 @@ async function prepare(start: () => Promise<Stalling>, stalls = true) {
   for (const sessionId of ["s", "other"]) await sessions.createSession({ sessionId, labels: { a: "1" } });
   for (const id of ["m1", "m2", "m3"]) await sessions.appendMessage("s", { id, role: "user", parts: [] });
   await sessions.drafts.start("s", { id: "d", role: "user", parts: [] });
+  await sessions.attachments.upload("s", { attachmentId: "a" }, Buffer.from("bytes"));
   await sessions.revertSession("s", "m2");
   await root.todos.add({ id: "t", content: "c", status: "pending", priority: "low" });
   const snapshot = (await stalling.provider.snapshotSession("s")) as SessionSnapshot;

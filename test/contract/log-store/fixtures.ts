@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../../src/domain/json.js";
+import type { JsonObject, JsonValue } from "../../../src/domain/json.js";
 import { type BodyContent, MessageBody } from "../../../src/domain/message-body.js";
 import type { Entry, LogStore, NextRecord, SessionRecord } from "../../../src/storage/history/log-store.js";
 import { namesLog, ownerOf } from "../../../src/storage/history/record-facts.js";
@@ -157,7 +157,12 @@ export function comparable(one: Entry): string {
   const { parts, metadata } = body;
   return canonical({
     ...rest,
-    parts: parts.map((part) => ({ ...part, data: part.data ?? {} })),
+    parts: parts.map(({ attachment, ...part }) => ({
+      ...part,
+      data: part.data ?? {},
+      attachment: { ...attachment } as JsonObject,
+    })),
+    attachments: body.attachments.map((one) => ({ ...one })),
     metadata: metadata ?? {},
   });
 }

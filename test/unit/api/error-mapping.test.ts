@@ -15,6 +15,7 @@ const NUMBERS: Record<ErrorCode, number> = {
   resource_exhausted: 8,
   failed_precondition: 9,
   aborted: 10,
+  out_of_range: 11,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,

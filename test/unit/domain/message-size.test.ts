@@ -16,7 +16,14 @@ const micros = fc.oneof(fc.maxSafeInteger(), fc.constantFrom(0, 1, -1, 999_999, 
 const struct = fc
   .dictionary(text, fc.jsonValue({ stringUnit: "grapheme" }))
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
-const part = fc.record({ id: text, type: text, text, data: fc.option(struct, { nil: undefined }) });
+const attachment = fc.record({
+  ...{ attachmentId: text, mediaType: text, name: text, size: fc.maxSafeInteger().map(Math.abs), sha256: text },
+  missing: fc.constantFrom(undefined, true as const),
+});
+const part = fc.record({
+  ...{ id: text, type: text, text, data: fc.option(struct, { nil: undefined }) },
+  attachment: fc.option(attachment, { nil: undefined }),
+});
 const message = fc.record({
   id: text,
   role: text,
@@ -94,6 +101,14 @@ function asGiven(content: NewChatMessage): MessageWithParts {
       timestamp: timestampMicros === undefined ? undefined : toTimestamp(timestampMicros),
       metadata: metadata as JsonObject | undefined,
     },
-    parts: parts.map((part) => ({ ...part, data: part.data as JsonObject | undefined })),
+    parts: parts.map(({ attachment, ...part }) => ({
+      ...part,
+      data: part.data as JsonObject | undefined,
+      attachment: attachment && {
+        ...attachment,
+        size: BigInt(attachment.size),
+        missing: attachment.missing === true,
+      },
+    })),
   });
 }
