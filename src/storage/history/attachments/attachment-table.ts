@@ -11,7 +11,7 @@ export interface StoredAttachment extends Attachment {
   /** When a sweep last looked at it, in milliseconds by the store's clock; at first, when it was stored. */
   readonly seenMs: number;
   /**
-   * `arriving`: its bytes are being stored, and nobody sees it. `stored`: it is whole. `doomed`: it is to be removed.
+   * `arriving`: its bytes are being stored, and nobody sees it; `size` is 0 and `sha256` empty. `stored`: it is whole. `doomed`: it is to be removed.
    * Nothing can come to name it any more but what shows it already, and its id is free, but it is there as long as
    * anything names it. No state goes back.
    */
