@@ -367,9 +367,9 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
 
   rule(
     "doomed-then-sealed:writer",
-    `${HISTORY}/attachments/attachment-finder.ts`,
-    'if (attachment.uid === head.record.uid && attachment.state === "stored") found.set(id, attachment);',
-    "if (attachment.uid === head.record.uid) found.set(id, attachment);",
+    "src/storage/memory/attachment-memory.ts",
+    'return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state === "stored");',
+    "return [...this.#memory.of(uid)].find(({ attachmentId }) => attachmentId === id);",
   ),
   rule(
     "doomed-then-sealed:doom",

@@ -40,10 +40,8 @@ export class AttachmentFinder {
     const found = await this.#find(head, shown, ids, call);
     const left = ids.filter((id) => !found.has(id));
     if (left.length === 0) return found;
-    for (const own of await this.#context.attachments.find(head.record.uid, left, call)) {
-      // Rule: doomed-then-sealed.
-      if (own.state === "stored") found.set(own.attachmentId, own);
-    }
+    const own = await this.#context.attachments.find(head.record.uid, left, call);
+    for (const attachment of own) found.set(attachment.attachmentId, attachment);
     return found;
   }
 

@@ -90,7 +90,10 @@ export class AttachmentRemoval {
     await this.#context.attachments.change(log, { seenMs: 0, state: "doomed" }, call);
   }
 
-  /** Removes a doomed attachment, unless something names it or a draft is open that might. Resolves to whether it did. */
+  /**
+   * Removes a doomed attachment, unless something names it or a draft is open that might. Resolves to whether it was
+   * removed.
+   */
   async finish(attachment: StoredAttachment, call?: Call): Promise<boolean> {
     const row = await this.#context.attachments.findLog(attachment.log, call);
     if (row !== null && hasArrived(row)) {
