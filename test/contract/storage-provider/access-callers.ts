@@ -93,6 +93,7 @@ export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
   "replaceTodos",
   "scanSessions",
   "readStored",
+  "readStoredAttachment",
   "restoreSession",
   "sweep",
   "ping",

@@ -104,7 +104,7 @@ export class AttachmentFinder {
   }
 }
 
-function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {
+export function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {
   return segments.some((one) => one.log === log && one.first <= seq && seq <= one.last);
 }
 
