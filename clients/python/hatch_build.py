@@ -14,12 +14,18 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 # Maps names of the client with asyncio to those of the client without it.
 REPLACEMENTS = {
     "_async": "_sync",
+    "aclose": "close",
     "async_channel": "sync_channel",
+    "async_download": "sync_download",
     "async_shield": "sync_shield",
     "async_sleep": "sync_sleep",
+    "async_thread": "sync_thread",
+    "async_upload": "sync_upload",
+    "AsyncDownload": "Download",
     "AsyncDraft": "Draft",
     "AsyncSessionPoolClient": "SessionPoolClient",
     "AsyncUnary": "SyncUnary",
+    "AttachmentServiceAsyncStub": "AttachmentServiceStub",
     "MessageServiceAsyncStub": "MessageServiceStub",
     "SessionServiceAsyncStub": "SessionServiceStub",
     "TodoServiceAsyncStub": "TodoServiceStub",

@@ -65,6 +65,8 @@ export interface ApiMethod {
   readonly ticket: TicketScope | "none";
   /** Whether only the gRPC port serves it. */
   readonly grpcOnly: boolean;
+  /** Whether its stream is bytes that the service has, rather than events that it waits for. */
+  readonly isTransfer?: boolean | undefined;
   readonly unary?: (request: Message, context: ApiContext) => Promise<Message>;
   /** Resolves once the stream has begun, when headers can be sent. */
   readonly stream?: (request: Message, context: ApiContext) => Promise<AsyncIterable<Message>>;
@@ -90,6 +92,7 @@ export type ServiceMethods<S extends DescService> = {
   readonly [K in keyof S["method"]]: {
     readonly scope: Scope;
     readonly ticket: TicketScope | "none";
+    readonly isTransfer?: true;
     readonly handle: Handler<S["method"][K]>;
   };
 };

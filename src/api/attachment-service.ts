@@ -18,7 +18,7 @@ import { toTimestamp } from "./timestamps.js";
 
 export const attachmentMethods: ServiceMethods<typeof AttachmentService> = {
   uploadAttachment: { scope: "write", ticket: "write", handle: uploadAttachment },
-  getAttachment: { scope: "read", ticket: "read", handle: getAttachment },
+  getAttachment: { scope: "read", ticket: "read", isTransfer: true, handle: getAttachment },
   listAttachments: { scope: "read", ticket: "read", handle: listAttachments },
   deleteAttachment: { scope: "write", ticket: "write", handle: deleteAttachment },
 };

@@ -33,7 +33,7 @@ function methodsOf<S extends DescService>(
   { grpcOnly } = { grpcOnly: false },
 ): readonly ApiMethod[] {
   return service.methods.map((desc) => {
-    const { scope, ticket, handle } = methods[desc.localName as keyof S["method"]];
+    const { scope, ticket, isTransfer, handle } = methods[desc.localName as keyof S["method"]];
     // Throws when the server starts, rather than refusing every mask of the request later.
     if (desc.input.field.updateMask !== undefined) maskableFields(desc.input.typeName);
     const method = { desc, scope, ticket, grpcOnly };
@@ -42,7 +42,7 @@ function methodsOf<S extends DescService>(
       case "unary":
         return { ...method, unary: limitUnary(desc, handle as unknown as Unary) };
       case "server_streaming":
-        return { ...method, stream: limitStream(desc, handle as unknown as Stream) };
+        return { ...method, isTransfer, stream: limitStream(desc, handle as unknown as Stream) };
       default:
         return { ...method, upload: limitUpload(desc, handle as unknown as Upload) };
     }

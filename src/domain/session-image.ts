@@ -1,3 +1,4 @@
+import type { AttachmentContent } from "./attachment.js";
 import type { MessageBody } from "./message-body.js";
 import type { SessionFields } from "./session.js";
 
@@ -59,6 +60,23 @@ export interface BackupMessage {
   readonly body: MessageBody;
   /** The session it was first written to. */
   readonly originSessionId: string;
+  /** Those that a message to be restored names. `body.attachments` says what a stored message names. */
+  readonly attachments?: readonly BackupAttachment[] | undefined;
+}
+
+/** An attachment that a message of a backup names. */
+export interface BackupAttachment {
+  /** Identifies it among all attachments of the backup. */
+  readonly number: number;
+  readonly attachmentId: string;
+  /** Reads it from the backup. */
+  open(): Promise<AttachmentContent>;
+}
+
+/** An attachment of a living session, which messages of a restored session are to name. */
+export interface SharedAttachment {
+  readonly log: string;
+  readonly ownerId: string;
 }
 
 /** A range written by a living session, which the restored session is to share. */
@@ -67,7 +85,10 @@ export interface SharedRange extends StoredRange {
 }
 
 /** A session to be restored, made of ranges to share and ranges to write. */
-export type RestoredImage = SessionImage<SharedRange | NumberRange>;
+export interface RestoredImage extends SessionImage<SharedRange | NumberRange> {
+  /** The attachments, by their numbers, that need not be written because a living session has them. */
+  readonly sharedAttachments?: ReadonlyMap<number, SharedAttachment> | undefined;
+}
 
 /** Reads the messages with these numbers in order, in batches. */
 export type ReadNumbers = (range: NumberRange) => AsyncIterable<readonly BackupMessage[]>;
@@ -79,10 +100,15 @@ export interface WrittenRange extends NumberRange {
 
 /**
  * `restored`: the whole session is stored. `exists`: another living session has the id; nothing was stored. `unshared`:
- * a range to be shared is gone, or no longer belongs to a living session; nothing was stored.
+ * a range or attachment to be shared is gone, or no longer belongs to a living session; nothing was stored.
  */
 export type RestoreOutcome =
-  | { readonly kind: "restored"; readonly written: readonly WrittenRange[] }
+  | {
+      readonly kind: "restored";
+      readonly written: readonly WrittenRange[];
+      /** The attachments that were written, by their numbers. */
+      readonly attachments: ReadonlyMap<number, SharedAttachment>;
+    }
   | { readonly kind: "exists" }
   | { readonly kind: "unshared" };
 

@@ -566,9 +566,18 @@ export abstract class StorageProvider {
   }
 
   /**
+   * An attachment that a message of a snapshot names, by its log, and its bytes. Null when the store has lost it.
+   * `aborted`, also while the bytes are read: it has been cleared away since; take a new snapshot.
+   */
+  readStoredAttachment(_snapshot: SessionSnapshot, _log: string, _call?: Call): Promise<AttachmentContent | null> {
+    return this.#lacks("reading attachments of snapshots");
+  }
+
+  /**
    * Restores a session of a backup, all at once: nobody sees it before it is whole. The limits of calls do not apply.
-   * A fork whose source lived is linked to the living session with the source's id, so restore the source first.
-   * `invalid_argument`: one id occurs twice among its messages.
+   * A fork whose source lived is linked to the living session with the source's id, so restore the source first. Its
+   * attachments are stored before the messages that name them. `invalid_argument`: one id occurs twice among its
+   * messages, or an attachment has other bytes than its size and SHA-256 say.
    */
   restoreSession(_image: RestoredImage, _read: ReadNumbers, _call?: Call): Promise<RestoreOutcome> {
     return this.#lacks("restoring sessions");

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import { describeAppends } from "./log-store/appends.js";
+import { describeAttachmentNamings } from "./log-store/attachment-namings.js";
+import { describeAttachmentUploads } from "./log-store/attachment-uploads.js";
+import { describeAttachments } from "./log-store/attachments.js";
 import { describeConnections } from "./log-store/connections.js";
 import { describeCosts } from "./log-store/costs.js";
 import { describeCounts } from "./log-store/counts.js";
@@ -65,6 +68,9 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeTexts(subject);
     describeSweeping(subject);
     describeErasures(subject);
+    describeAttachmentUploads(subject);
+    describeAttachments(subject);
+    describeAttachmentNamings(subject);
     describeTodos(subject);
     describeNamespaces(subject);
     describeFigures(subject);

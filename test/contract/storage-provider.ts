@@ -5,6 +5,7 @@ import { describeAccess } from "./storage-provider/access.js";
 import { describeAccessChanges } from "./storage-provider/access-changes.js";
 import { describeAccessLists } from "./storage-provider/access-lists.js";
 import { describeAppends } from "./storage-provider/appends.js";
+import { describeAttachmentBackups } from "./storage-provider/attachment-backups.js";
 import { describeAttachments } from "./storage-provider/attachments.js";
 import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
@@ -132,6 +133,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeOwnerErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
+  describeAttachmentBackups(subject);
   describeAttachments(subject);
   describeBackups(subject);
 }

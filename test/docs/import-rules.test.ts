@@ -35,6 +35,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/storage/history/*": ["../memory/log-table.js", "../sqlite/rows.js", "../../pool/turn-lock.js", "libsql"],
   "src/storage/history/read/*": ["../append/appender.js", "../write/placer.js", "../follow/event-queue.js", "mongodb"],
   "src/storage/history/write/*": ["../edit/editor.js", "../append/appender.js", "../../sqlite/rows.js"],
+  "src/storage/history/attachments/*": ["../append/appender.js", "../edit/editor.js", "../../memory/log-table.js"],
   "src/storage/history/append/*": ["../edit/editor.js", "../drafts/drafts.js", "../../../gen/gen_pb.js"],
   "src/storage/history/edit/*": ["../append/appender.js", "../erase/eraser.js", "../../../server/server.js"],
   "src/storage/history/drafts/*": ["../edit/editor.js", "../follow/followers.js", "../../../config/config.js"],

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import pg from "pg";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { quoted } from "../../src/storage/postgres/postgres-url.js";
 import { upgradeScript } from "../../src/storage/postgres/prepare-schema.js";
-import { SCHEMA_VERSION } from "../../src/storage/postgres/schema.js";
+import { ownersSql, SCHEMA_VERSION, TABLES } from "../../src/storage/postgres/schema.js";
 import { created } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { freshDatabaseUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";
@@ -16,19 +18,22 @@ const SCHEMA = "session_pool";
 const server = await startOwnPostgresServer({ fast: true });
 afterAll(() => server?.stop());
 
-describe.skipIf(!server)("a schema of version 1", () => {
+describe.skipIf(!server).each([1, 2])("a schema of version %i", (version) => {
   let url: string;
 
   beforeEach(async () => {
     url = await freshDatabaseUrl(server!);
     await query(url, releasedStore("postgres.sql"));
+    if (version === 2) await query(url, ownersSql(SCHEMA), `UPDATE ${SCHEMA}.meta SET version = 2`);
   });
 
   const versionOf = async () => (await query(url, `SELECT version FROM ${SCHEMA}.meta`))[0]?.version;
-  const columns = () =>
+  /** The tables and columns that a later version has. */
+  const additions = () =>
     query(
       url,
-      `SELECT column_name FROM information_schema.columns WHERE table_schema = '${SCHEMA}' AND column_name = 'owner'`,
+      `SELECT table_name FROM information_schema.columns WHERE table_schema = '${SCHEMA}'
+        AND (table_name LIKE 'attachment%' OR column_name = 'owner' AND ${version === 1})`,
     );
 
   async function expectUpgraded(database: PostgresLogDatabase): Promise<void> {
@@ -44,6 +49,15 @@ describe.skipIf(!server)("a schema of version 1", () => {
     await store.addBytes(new Map([["u", 5]]));
     expect(await store.usage({ owner: "ada" })).toEqual({ sessions: 1, bytes: 5, uncounted: 0 });
     expect(await store.listRecords({ parentId: "", owner: "ada", labels }, { limit: 99 })).toHaveLength(1);
+    const provider = new LogHistoryProvider(store);
+    const [sessionId = ""] = all;
+    const bytes = Readable.from([Buffer.from("bytes")]);
+    const { attachmentId } = await provider.uploadAttachment(sessionId, { name: "a.txt" }, bytes);
+    const attachment = { attachmentId, mediaType: "", name: "", size: 0, sha256: "" };
+    await provider.logMessages(sessionId, [{ role: "user", parts: [{ id: "", type: "file", text: "", attachment }] }]);
+    await expect(provider.deleteAttachment(sessionId, attachmentId)).rejects.toMatchObject({
+      code: "failed_precondition",
+    });
   }
 
   it("is upgraded with everything that it holds, and is then the same as a new one", async () => {
@@ -64,19 +78,19 @@ describe.skipIf(!server)("a schema of version 1", () => {
   });
 
   it("stays as it is when the process that upgrades it dies, and the next one does it", async () => {
-    // The upgrade has changed one table when it waits for this transaction to give up the other one.
+    // The upgrade has changed some tables when it waits for this transaction to give up another one.
     const reader = new pg.Client(url);
     await reader.connect();
     await reader.query("BEGIN");
-    await reader.query(`SELECT 1 FROM ${SCHEMA}.labels`);
+    await reader.query(`SELECT 1 FROM ${SCHEMA}.${version === 1 ? "labels" : "meta FOR SHARE"}`);
     const dying = PostgresLogDatabase.connect(url).catch((error) => error);
-    const waiting = `SELECT pid ${WAITING} AND query LIKE '%ALTER TABLE%'`;
+    const waiting = `SELECT pid ${WAITING} AND query ~ '(ALTER|CREATE) TABLE'`;
     await poll(async () => (await query(url, waiting)).length === 1, "it waits");
     await query(url, `SELECT pg_terminate_backend(pid) ${WAITING}`);
     expect(await dying).toMatchObject({ code: "unavailable" });
     await reader.query("ROLLBACK");
     await reader.end();
-    expect([await versionOf(), await columns()]).toEqual([1, []]);
+    expect([await versionOf(), await additions()]).toEqual([version, []]);
     const database = await PostgresLogDatabase.connect(url);
     await expectUpgraded(database);
     await database.close();
@@ -91,7 +105,7 @@ describe.skipIf(!server)("a schema of version 1", () => {
       `CREATE ROLE ${quoted(role)} LOGIN`,
       `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${quoted(role)}`,
       `GRANT SELECT ON ${SCHEMA}.meta TO ${quoted(role)}`,
-      `GRANT SELECT, INSERT, UPDATE, DELETE ON ${["messages", "sessions", "labels", "todos"].map((table) => `${SCHEMA}.${table}`)} TO ${quoted(role)}`,
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ${TABLES.slice(0, 4).map((table) => `${SCHEMA}.${table}`)} TO ${quoted(role)}`,
       `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO ${quoted(role)}`,
     );
     const refused = await PostgresLogDatabase.connect(as.href).catch((error) => error);
@@ -101,7 +115,7 @@ describe.skipIf(!server)("a schema of version 1", () => {
         /^The role may not upgrade schema .*`session-pool schema --upgrade` prints the SQL/,
       ),
     });
-    expect([await versionOf(), await columns()]).toEqual([1, []]);
+    expect([await versionOf(), await additions()]).toEqual([version, []]);
     await query(url, "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC");
     await query(url, upgradeScript(SCHEMA, role));
     const database = await PostgresLogDatabase.connect(as.href);

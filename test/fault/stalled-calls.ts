@@ -66,6 +66,7 @@ export const PROVIDER_CALLS: Calls<StorageProvider, SessionSnapshot> = {
   scanSessions: (p, call) => p.scanSessions("", 10, call),
   snapshotSession: (p, call) => p.snapshotSession("s", call),
   readStored: (p, call, snapshot) => p.readStored(snapshot, snapshot.messages[0]!, call),
+  readStoredAttachment: (p, call, snapshot) => p.readStoredAttachment(snapshot, `${snapshot.uid}.0`, call),
   restoreSession: (p, call, snapshot) =>
     p.restoreSession({ ...snapshot, sessionId: "restored", messages: [], undo: null, ancestry: [] }, noNumbers, call),
   sweep: (p, call) => p.sweep(call),

@@ -10,10 +10,20 @@ export function checkRows(db: SimDatabase): void {
     if (record.deleted && record.forks === 0) continue;
     for (const { log, first, last } of namedBy(record)) {
       for (let seq = first; seq <= last; seq++) {
-        if (!db.row(log, seq)?.entry) throw new Error(`Entry ${seq} of ${log}, named by ${record.uid}, is gone`);
+        const entry = db.row(log, seq)?.entry;
+        if (!entry) throw new Error(`Entry ${seq} of ${log}, named by ${record.uid}, is gone`);
+        for (const named of entry.body.attachments) checkAttachment(db, named.log, `entry ${seq} of ${log}`);
       }
     }
   }
+}
+
+/** Checks that an attachment is whole. */
+function checkAttachment({ attachments }: SimDatabase, log: string, where: string): void {
+  const row = attachments.row(log);
+  if (row === undefined || row.state === "arriving") throw new Error(`Attachment ${log}, named by ${where}, is gone`);
+  const bytes = attachments.pieceBytes({ log, first: 1, last: Number.POSITIVE_INFINITY });
+  if (bytes !== row.size) throw new Error(`Attachment ${log}, named by ${where}, has ${bytes} of ${row.size} bytes`);
 }
 
 /**
@@ -39,6 +49,8 @@ export function checkNothingLeft(db: SimDatabase, mayStay: boolean): void {
   if (!mayStay && records.length + db.logNames().length > 0) {
     throw new Error(`Left over: records ${records.map((r) => r.uid).join(" ")}, logs ${db.logNames().join(" ")}`);
   }
+  const attached = [...db.attachments.uids()].filter((uid) => !records.some((record) => record.uid === uid));
+  if (attached.length > 0) throw new Error(`Left over: attachments of ${attached.join(" ")}`);
   for (const { uid, forks } of records) {
     if (forks === 0) throw new Error(`Tombstone ${uid} is left over though nobody counts on it`);
   }

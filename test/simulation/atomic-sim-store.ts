@@ -1,6 +1,6 @@
 import type { Call } from "../../src/domain/call.js";
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
-import type { Row } from "./sim-database.js";
+import type { Row, SimDatabase } from "./sim-database.js";
 import {
   endOf,
   entriesById,
@@ -13,13 +13,16 @@ import {
   UNKNOWN,
   unavailable,
 } from "./sim-store.js";
+import type { Steps } from "./steps.js";
 
 /**
  * A store that does every call in one step, as memory and SQLite do: it stores all of a batch or nothing, and seals in
  * one step. Like them it has no `touchRecords`, because its `append` moves the update time itself.
  */
 export class AtomicSimStore extends SimStore {
-  protected readonly isAtomic = true;
+  constructor(db: SimDatabase, steps: Steps) {
+    super(db, steps, true);
+  }
 
   async append(
     log: string,
@@ -66,6 +69,7 @@ export class AtomicSimStore extends SimStore {
     return this.request(call, "deleteEntries", [target, limit], () => {
       const places = placesOf(this.db, target);
       for (const { log, seq } of places.slice(0, limit)) this.db.remove(log, seq);
+      this.db.removeAttached(target);
       return places.length > limit;
     });
   }

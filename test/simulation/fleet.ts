@@ -188,6 +188,7 @@ export class Fleet {
       staleMs: STALE_MS,
       sweepAgeMs: SWEEP_AGE_MS,
       touchDelayMs: TOUCH_DELAY_MS,
+      attachmentIdleMs: SWEEP_AGE_MS,
       pollMs: { first: 5, most: 20 },
       heartbeatMs: 60,
       onAnomaly: (text, error) => this.anomalies.push(`${text}${error === undefined ? "" : `: ${String(error)}`}`),

@@ -19,6 +19,7 @@ const FORK_COUNTS = `${HISTORY}/edit/fork-counts.ts`;
 const FOLLOWERS = `${HISTORY}/follow/followers.ts`;
 const PIECES = `${HISTORY}/read/pieces.ts`;
 const SWEEPER = `${HISTORY}/sweeper.ts`;
+const REMOVAL = `${HISTORY}/attachments/attachment-removal.ts`;
 const DATABASE = "test/simulation/sim-database.ts";
 const STORE = "test/simulation/sim-store.ts";
 const ATOMIC_STORE = "test/simulation/atomic-sim-store.ts";
@@ -363,6 +364,28 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "return areVisible.lastIndexOf(false) + 1;",
     "return areVisible.indexOf(true);",
   ),
+
+  rule(
+    "doomed-then-sealed:writer",
+    "src/storage/memory/attachment-memory.ts",
+    'return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state === "stored");',
+    "return [...this.#memory.of(uid)].find(({ attachmentId }) => attachmentId === id);",
+  ),
+  rule(
+    "doomed-then-sealed:doom",
+    REMOVAL,
+    'await this.#context.attachments.change(log, { seenMs: 0, state: "doomed" }, call);',
+    "await this.#context.attachments.change(log, { seenMs: 0 }, call);",
+  ),
+  rule("doomed-then-sealed:log", REMOVAL, "await this.#replaceLog(attachment.uid, call);", ""),
+  rule("doomed-then-sealed:draft", REMOVAL, "if (await this.#mayGrow(attachment.uid, call)) return false;", ""),
+  rule(
+    "doomed-then-sealed:erased",
+    REMOVAL,
+    "sealed ??= await this.#sealShowing(shows, call);",
+    "sealed ??= new Set();",
+  ),
+  rule("named-sources-stay", REPLACER, "if (foreign !== undefined) return stored;", ""),
 
   rule("sweep-unforked-only", DATABASE, ".filter((record) => record.forks === 0)", ""),
   rule("sweep-old-only:data", SWEEPER, "const ageMs = own.sweepAgeMs;", "const ageMs = 0;"),

@@ -5,11 +5,13 @@ import type {
   NextRecord,
   RecordFilter,
   RecordPage,
+  Segment,
   SessionRecord,
   Usage,
   UsageFilter,
 } from "../../src/storage/history/log-store.js";
 import { namesLog, ownerOf, sweepTimeOf, UPDATE_TIME_SLACK_MICROS } from "../../src/storage/history/record-facts.js";
+import { AttachmentMemory } from "../../src/storage/memory/attachment-memory.js";
 
 /** The row at one place of a log: a message, or a seal when `entry` is null. */
 export interface Row {
@@ -36,6 +38,11 @@ export interface SharedTables {
   readonly logs: Map<string, Log>;
   /** The uids of all records, of every namespace. */
   readonly owners: Set<string>;
+  readonly attachments: AttachmentMemory;
+}
+
+export function sharedTables(): SharedTables {
+  return { logs: new Map(), owners: new Set(), attachments: new AttachmentMemory() };
 }
 
 /**
@@ -53,12 +60,15 @@ export class SimDatabase {
   readonly #blocked = new Map<string, object>();
   readonly #logs: Map<string, Log>;
   readonly #owners: Set<string>;
+  /** Rows and pieces of attachments, and an index of what names them. */
+  readonly attachments: AttachmentMemory;
   readonly #nowMs: () => number;
 
-  constructor(nowMs: () => number, shared: SharedTables = { logs: new Map(), owners: new Set() }) {
+  constructor(nowMs: () => number, shared: SharedTables = sharedTables()) {
     this.#nowMs = nowMs;
     this.#logs = shared.logs;
     this.#owners = shared.owners;
+    this.attachments = shared.attachments;
   }
 
   /** The store's time. */
@@ -235,7 +245,7 @@ export class SimDatabase {
   }
 
   listOrphans(limit: number): string[] {
-    const uids = new Set([...this.#logs.keys()].map(ownerOf));
+    const uids = new Set([...[...this.#logs.keys()].map(ownerOf), ...this.attachments.uids()]);
     return [...uids].filter((uid) => !this.#owners.has(uid)).slice(0, limit);
   }
 
@@ -269,6 +279,7 @@ export class SimDatabase {
     this.#logs.set(log, found);
     found.rows.set(row.seq, row);
     found.ids.set(row.id, row);
+    if (row.entry) this.attachments.note(row.entry);
     return "stored";
   }
 
@@ -279,6 +290,8 @@ export class SimDatabase {
     const after = { ...row, entry: { ...row.entry, body } };
     found.rows.set(seq, after);
     found.ids.set(id, after);
+    this.attachments.forget(log, seq);
+    this.attachments.note(after.entry);
   }
 
   remove(log: string, seq: number): void {
@@ -287,7 +300,14 @@ export class SimDatabase {
     if (!found || !row) return;
     found.rows.delete(seq);
     found.ids.delete(row.id);
+    this.attachments.forget(log, seq);
     if (found.rows.size === 0) this.#logs.delete(log);
+  }
+
+  /** Removes the rows and pieces of a session's attachments, or the pieces in a range. */
+  removeAttached(target: { readonly uid: string } | Segment): void {
+    if ("uid" in target) this.attachments.deleteOwnedBy(target.uid);
+    else this.attachments.deletePieces(target);
   }
 
   #put(record: SessionRecord, write: object): void {

@@ -22,6 +22,7 @@ import type {
   UsageFilter,
 } from "../../src/storage/history/log-store.js";
 import { newestOf } from "../../src/storage/history/newest.js";
+import { SimAttachmentTable } from "./sim-attachments.js";
 import type { Row, SimDatabase } from "./sim-database.js";
 import type { Steps } from "./steps.js";
 
@@ -31,20 +32,23 @@ import type { Steps } from "./steps.js";
  */
 export abstract class SimStore implements LogStore {
   readonly db: SimDatabase;
+  readonly attachments: SimAttachmentTable;
   /** Set by `withNewest`. */
   readNewest?: NonNullable<LogStore["readNewest"]>;
   protected readonly steps: Steps;
+  protected readonly isAtomic: boolean;
   /** The latest time of the database that an answer has carried. */
   protected latestMs = 0;
   #todos: TodoList = { todos: [], revision: 0 };
 
-  constructor(db: SimDatabase, steps: Steps) {
+  /** `isAtomic`: whether `append` stores all entries or none. */
+  constructor(db: SimDatabase, steps: Steps, isAtomic: boolean) {
     this.db = db;
     this.steps = steps;
+    this.isAtomic = isAtomic;
+    this.attachments = new SimAttachmentTable(db, async (...request) => this.request(...request), isAtomic);
   }
 
-  /** Whether `append` stores all entries or none. */
-  protected abstract readonly isAtomic: boolean;
   abstract append(
     log: string,
     seq: number,
@@ -147,7 +151,9 @@ export abstract class SimStore implements LogStore {
       [...this.db.rows(log).values()]
         .filter(({ seq }) => seq >= first && seq <= last)
         .reduce((sum, { entry }) => sum + Buffer.byteLength(entry?.body.encode() ?? ""), 0);
-    return this.request(call, "entryBytes", [ranges], () => ranges.reduce((sum, range) => sum + bytesOf(range), 0));
+    return this.request(call, "entryBytes", [ranges], () =>
+      ranges.reduce((sum, range) => sum + bytesOf(range) + this.db.attachments.pieceBytes(range), 0),
+    );
   }
 
   usage(filter: UsageFilter, call?: Call): Promise<Usage> {

@@ -1,7 +1,7 @@
 import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
 import { describeLogStore } from "../contract/log-store.js";
 import { AtomicSimStore } from "./atomic-sim-store.js";
-import { type SharedTables, SimDatabase } from "./sim-database.js";
+import { SimDatabase, sharedTables } from "./sim-database.js";
 import { directSteps } from "./steps.js";
 import { WeakSimStore } from "./weak-sim-store.js";
 
@@ -12,7 +12,7 @@ let nowMs: () => number;
 class SimLogDatabase implements LogDatabase {
   readonly name = "simulated";
   readonly #open: (db: SimDatabase) => LogStore;
-  readonly #shared: SharedTables = { logs: new Map(), owners: new Set() };
+  readonly #shared = sharedTables();
   readonly #handles = new Map<string, LogStore>();
 
   constructor(open: (db: SimDatabase) => LogStore) {

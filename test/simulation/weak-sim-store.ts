@@ -28,12 +28,11 @@ export interface SealSizes {
  * is each query.
  */
 export class WeakSimStore extends SimStore {
-  protected readonly isAtomic = false;
   readonly #sizes: SealSizes;
   readonly #lateMs: number;
 
   constructor(db: SimDatabase, steps: Steps, sizes: SealSizes = { block: 4, wall: 16 }, lateMs = 60_000) {
-    super(db, steps);
+    super(db, steps, false);
     this.#sizes = sizes;
     this.#lateMs = lateMs;
   }
@@ -138,6 +137,7 @@ export class WeakSimStore extends SimStore {
         for (const { log, seq } of some) this.db.remove(log, seq);
       });
     }
+    await this.request(call, "deleteAttached", [target], () => this.db.removeAttached(target));
     return places.length === limit;
   }
 

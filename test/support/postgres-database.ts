@@ -3,6 +3,7 @@ import type { Call } from "../../src/domain/call.js";
 import type { LogDatabase, LogStore } from "../../src/storage/history/log-store.js";
 import { PostgresLogDatabase, type PostgresOptions } from "../../src/storage/postgres/postgres-log-database.js";
 import { quoted, readPostgresUrl } from "../../src/storage/postgres/postgres-url.js";
+import { TABLES } from "../../src/storage/postgres/schema.js";
 import { freshSchemaUrl, type PostgresServer, query } from "./postgres-server.js";
 
 /** Few, because a suite opens many databases on one server. */
@@ -43,7 +44,7 @@ export async function openPostgresDatabases(
 /** Deletes all sessions and messages of a schema. */
 export async function emptyPostgres(server: PostgresServer | null, database: PostgresLogDatabase): Promise<void> {
   const s = schemaOf(database);
-  await query(server?.url ?? "", `TRUNCATE ${s}.messages, ${s}.sessions, ${s}.labels, ${s}.todos`);
+  await query(server?.url ?? "", `TRUNCATE ${TABLES.map((table) => `${s}.${table}`).join(", ")}`);
 }
 
 /** The name of the schema as SQL writes it. */

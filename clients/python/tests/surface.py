@@ -20,12 +20,22 @@ from typing import Any
 import grpc
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
-from session_pool import AsyncSessionPoolClient, MessageWithParts, Part, SessionPoolClient, Todo, text
-from sessionpool.v1 import message_service_pb2, session_service_pb2, todo_service_pb2
+from session_pool import (
+    AsyncDraft,
+    AsyncSessionPoolClient,
+    Draft,
+    MessageWithParts,
+    Part,
+    SessionPoolClient,
+    Todo,
+    text,
+)
+from sessionpool.v1 import attachment_service_pb2, message_service_pb2, session_service_pb2, todo_service_pb2
 
-FILES = (message_service_pb2, session_service_pb2, todo_service_pb2)
+FILES = (attachment_service_pb2, message_service_pb2, session_service_pb2, todo_service_pb2)
 VALUES: Mapping[object, Callable[[], object]] = {
     bool: lambda: True,
+    bytes: lambda: b"x",
     int: lambda: 1,
     str: lambda: "x",
     datetime: lambda: datetime.now(timezone.utc),
@@ -59,10 +69,18 @@ class Recorder(grpc.GenericRpcHandler):
 
         def stream(request: Message, context: object) -> Iterator[Message]:
             event = answer(request, context)
-            event.resume_token = "x"  # type: ignore[attr-defined]
+            if "resume_token" in method.output_type.fields_by_name:
+                event.resume_token = "x"  # type: ignore[attr-defined]
             yield event
 
+        def upload(requests: Iterator[Message], context: object) -> Message:
+            return [answer(request, context) for request in requests][-1]
+
         request_type = GetMessageClass(method.input_type)
+        if method.client_streaming:
+            return grpc.stream_unary_rpc_method_handler(
+                upload, request_type.FromString, answer_type.SerializeToString
+            )
         make = grpc.unary_stream_rpc_method_handler if method.server_streaming else grpc.unary_unary_rpc_method_handler
         handle: Any = stream if method.server_streaming else answer
         return make(handle, request_type.FromString, answer_type.SerializeToString)
@@ -76,7 +94,7 @@ def value_of(hint: Any) -> object:
     if origin is typing.Literal:
         return arguments[-1]
     if origin is not None and origin in (Mapping, Iterable, Callable):
-        return {"k": "v"} if origin is Mapping else [value_of(arguments[0])] if origin is Iterable else print
+        return {"k": "v"} if origin is Mapping else [value_of(arguments[0])] if origin is Iterable else (lambda *_: None)
     return value_of(arguments[0])
 
 
@@ -95,11 +113,11 @@ async def use(result: Any) -> None:
         await result.aclose()
     elif inspect.isgenerator(result):
         list(itertools.islice(result, 1))
-    elif hasattr(result, "__aenter__"):
+    elif isinstance(result, AsyncDraft):
         async with result:
             await result.write("x")
             await result.finish(**arguments_of(result.finish))
-    elif hasattr(result, "__enter__"):
+    elif isinstance(result, Draft):
         with result:
             result.write("x")
             result.finish(**arguments_of(result.finish))

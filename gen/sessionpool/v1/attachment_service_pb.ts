@@ -351,8 +351,8 @@ export const AttachmentService: GenService<{
    * Returns the bytes of an attachment.
    *
    * The first answer has `attachment` and may have bytes; the others have only bytes. Errors: `not_found` (the session
-   * has no such attachment, or no longer shows a message or draft that names it; one that nothing has named yet is found
-   * in its own session), `out_of_range` (`offset` is not before the end).
+   * has no such attachment, or no longer shows a message or draft that names it; one that nothing has named yet is
+   * found in its own session), `out_of_range` (`offset` is not before the end).
    *
    * Over plain HTTP, the answer is the bytes, with `ETag`, `Content-Disposition` and `Accept-Ranges`; `Range`,
    * `If-Range`, `If-None-Match` and HEAD work as in HTTP.
@@ -377,8 +377,8 @@ export const AttachmentService: GenService<{
   /**
    * Removes an attachment that no stored message or draft names.
    *
-   * Messages that were truncated, reverted or deleted count as long as they are stored. Errors: `not_found` (the session
-   * has no upload with this id), `failed_precondition` (something names it).
+   * Messages that were truncated, reverted or deleted count as long as they are stored. Errors: `not_found` (the
+   * session has no upload with this id), `failed_precondition` (something names it).
    *
    * @generated from rpc sessionpool.v1.AttachmentService.DeleteAttachment
    */

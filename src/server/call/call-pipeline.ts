@@ -18,6 +18,7 @@ import { canceledError, checkScope, deadlineError, expiredError, stoppingError }
 import { CallLog } from "./call-log.js";
 import type { Arrival, CallPipeline, FrontCall } from "./front-call.js";
 import type { Metrics } from "./metrics.js";
+import { timedChunks, Uploaded } from "./transfers.js";
 import { WatchedStream } from "./watched-stream.js";
 
 /** OpenTelemetry and the code that uses it. It is loaded only when tracing is asked for. */
@@ -27,6 +28,9 @@ export type Tracing = typeof import("./tracing.js");
 export interface PoolUse extends Pick<ApiContext, "rootPool"> {
   release(): void;
 }
+
+/** A stream of the server or of a client, which ends with an error when told to. */
+type OpenStream = Pick<WatchedStream, "end">;
 
 export interface CallPipelineOptions {
   readonly authenticator: Authenticator;
@@ -53,7 +57,7 @@ export class CheckedCallPipeline implements CallPipeline {
   readonly #callLog: CallLog;
   readonly #admissions: Admissions;
   readonly #callQuotas: CallQuotas;
-  readonly #streams = new Set<WatchedStream>();
+  readonly #streams = new Set<OpenStream>();
   #inFlight = 0;
   #openStreams = 0;
   #stopping = false;
@@ -139,6 +143,12 @@ export class CheckedCallPipeline implements CallPipeline {
     const { tracing } = this.#options;
     if (tracing === undefined) return this.#stream(method, request, call);
     return tracing.withSpan(method, call, (span) => this.#stream(method, request, call, span));
+  }
+
+  upload(method: ApiMethod, first: Message, rest: AsyncIterable<Message>, call: FrontCall): Promise<Message> {
+    const { tracing } = this.#options;
+    if (tracing === undefined) return this.#upload(method, first, rest, call);
+    return tracing.withSpan(method, call, (span) => this.#upload(method, first, rest, call, span));
   }
 
   /**
@@ -271,25 +281,93 @@ export class CheckedCallPipeline implements CallPipeline {
         throw error;
       },
     );
-    const stream = new WatchedStream(events, {
+    const stream = new WatchedStream(method.isTransfer ? this.#timed(events, call) : events, {
       toError: toApiError,
       onLateError: (err) => this.#options.logger.warn({ err }, "A stream failed while it was being closed"),
       onEnd: (failure) => {
         stopWatching();
-        stopChecking();
-        this.#streams.delete(stream);
         stopped.abort();
         onEnd(failure as ApiError | undefined);
       },
     });
+    const stopWatching = this.#watch(stream, call);
+    if (this.#stopping) stream.end(stoppingError());
+    return stream;
+  }
+
+  /** Ends a stream with its call, its credential or the server. Returns a function that stops watching. */
+  #watch(stream: OpenStream, call: FrontCall): () => void {
     this.#streams.add(stream);
     const stopWatching = onCallEnd(call, (error) => stream.end(error));
     const { expiresMs, revoked } = call.principal;
     const stopChecking = onCallEnd({ deadlineMs: expiresMs, signal: revoked }, () =>
       stream.end(expiredError(call.principal)),
     );
-    if (this.#stopping) stream.end(stoppingError());
-    return stream;
+    return () => {
+      stopWatching();
+      stopChecking();
+      this.#streams.delete(stream);
+    };
+  }
+
+  #timed(events: AsyncIterable<Message>, { front }: FrontCall): AsyncIterable<Message> {
+    const { serverLimits, metrics } = this.#options;
+    return timedChunks(events, serverLimits.unaryDeadlineMs, (bytes) => metrics.servedBytes.inc({ front }, bytes));
+  }
+
+  /** The implementation may go on after the upload has ended, and needs its pool until then, as in a unary call. */
+  #upload(
+    method: ApiMethod,
+    first: Message,
+    rest: AsyncIterable<Message>,
+    call: FrontCall,
+    span?: Span,
+  ): Promise<Message> {
+    const begun = performance.now();
+    const { serverLimits, metrics } = this.#options;
+    const { front, deadlineMs } = call;
+    this.#openStreams += 1;
+    return new Promise((resolve, reject) => {
+      const stopped = new AbortController();
+      const uploaded = new Uploaded(first, rest, serverLimits.unaryDeadlineMs, () => fail(deadlineError()));
+      let stopWatching = () => {};
+      let hasEnded = false;
+      const end = (failure: ApiError | undefined): boolean => {
+        if (hasEnded) return false;
+        hasEnded = true;
+        stopWatching();
+        uploaded.stop();
+        this.#openStreams -= 1;
+        call.admission.leave();
+        if (failure === undefined) metrics.storedBytes.inc({ front }, uploaded.bytes);
+        else if (!uploaded.isWhole) metrics.uploadsEndedEarly.inc({ front });
+        this.#observe(method, first, call, begun, failure, span);
+        return true;
+      };
+      const succeed = (response: Message) => {
+        if (end(undefined)) resolve(response);
+      };
+      const fail = (error: unknown) => {
+        const failure = toApiError(error);
+        if (!end(failure)) return;
+        stopped.abort();
+        reject(failure);
+      };
+      try {
+        this.#checkRunning();
+        if (call.signal.aborted) throw canceledError();
+        if (method.upload === undefined) throw new ApiError(Code.Unimplemented, `${method.desc.name} is not an upload`);
+        stopWatching = this.#watch({ end: fail }, call);
+        const use = this.#options.usePool(call.principal.namespace);
+        const context = this.#context(call, use, { deadlineMs, signal: stopped.signal });
+        method
+          .upload(first, uploaded, context)
+          .finally(() => use.release())
+          .then(succeed, fail);
+      } catch (error) {
+        fail(error);
+      }
+    });
   }
 
   /** Copying `limited` with a spread would take longer than all else here. */

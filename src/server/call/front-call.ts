@@ -23,7 +23,7 @@ export interface FrontCall extends Arrival {
   readonly admission: Admission;
   /**
    * When the client stops waiting, in milliseconds since 1970. Unary calls end after `ServerLimits.unaryDeadlineMs` in
-   * any case.
+   * any case, and transfers when a step of the service takes longer than that.
    */
   readonly deadlineMs?: number | undefined;
   /** Aborted when the client has gone. */
@@ -63,4 +63,11 @@ export interface CallPipeline {
    * the server is stopping, or the error that ends the implementation. A front that stops reading calls `return()`.
    */
   stream(method: ApiMethod, request: Message, call: FrontCall): Promise<AsyncIterable<Message>>;
+
+  /**
+   * Answers the stream of a client. Takes the messages after the first one as fast as the implementation does, and may
+   * answer before it has taken all. Has no limit of time as a whole, but ends as a stream of the server does. A front
+   * ends `rest` with an error when its client has gone, or pauses for longer than {@link longestPauseMs}.
+   */
+  upload(method: ApiMethod, first: Message, rest: AsyncIterable<Message>, call: FrontCall): Promise<Message>;
 }

@@ -61,6 +61,18 @@ export class Metrics {
     labelNames: ["quota"],
     registers: [this.registry],
   });
+  readonly storedBytes = this.#perFront(
+    "session_pool_attachment_stored_bytes_total",
+    "Bytes of attachments that were uploaded",
+  );
+  readonly servedBytes = this.#perFront(
+    "session_pool_attachment_served_bytes_total",
+    "Bytes of attachments that were read",
+  );
+  readonly uploadsEndedEarly = this.#perFront(
+    "session_pool_uploads_ended_early_total",
+    "Uploads that ended before all of their bytes had arrived",
+  );
   readonly #series = new Map<ApiMethod, Map<FrontCall["front"], Series>>();
 
   constructor() {
@@ -135,6 +147,10 @@ export class Metrics {
 
   #all(): Series[] {
     return [...this.#series.values()].flatMap((fronts) => [...fronts.values()]);
+  }
+
+  #perFront(name: string, help: string): Counter<"front"> {
+    return new Counter({ name, help, labelNames: ["front"], registers: [this.registry] });
   }
 
   #gauge(name: string, help: string, value: () => number | undefined, aggregator: Aggregator = "sum"): void {

@@ -113,7 +113,7 @@ function readBytes(
 }
 
 /** Node undoes only the coding `chunked`, but accepts others before it. */
-function checkTransferCoding(coding: string | undefined): void {
+export function checkTransferCoding(coding: string | undefined): void {
   if (coding === undefined || coding.trim().toLowerCase() === "chunked") return;
   const message = `Transfer-Encoding must be chunked; it is ${JSON.stringify(coding)}`;
   throw new HttpProblem(Code.Unimplemented, message, { status: 501 });

@@ -2,6 +2,7 @@ import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { ServerLimits } from "../../config/config.js";
 import { endAged } from "../limits/connection-age.js";
 import { ownChunks } from "../limits/own-chunks.js";
+import { mayLast } from "./body-chunks.js";
 
 const PING_INTERVAL_MS = 60_000;
 const PING_ANSWER_MS = 20_000;
@@ -55,7 +56,8 @@ function endGone(session: ServerHttp2Session): () => void {
 function endUnfinished(stream: ServerHttp2Stream, timeoutMs: number): void {
   if (stream.endAfterHeaders) return;
   const timer = setTimeout(() => {
-    if (!stream.destroyed && stream.state.remoteClose !== 1) stream.close();
+    if (mayLast(stream)) timer.refresh();
+    else if (!stream.destroyed && stream.state.remoteClose !== 1) stream.close();
   }, timeoutMs).unref();
   stream.once("close", () => clearTimeout(timer));
 }

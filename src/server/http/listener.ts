@@ -17,6 +17,7 @@ import { LiveSessions } from "../limits/live-sessions.js";
 import { HANDSHAKE_TIMEOUT_MS, peerOf, TcpPort } from "../limits/tcp-port.js";
 import type { TlsFiles } from "../tls-files.js";
 import { readAbsoluteForm } from "./authority.js";
+import { mayLast } from "./body-chunks.js";
 import { bindConnection, connectionOf, type HttpRequest, type HttpResponse, isGone } from "./exchange.js";
 import { inOrder, type LastAnswers } from "./in-order.js";
 import { keepSession, LINGER_MS } from "./keep-session.js";
@@ -149,6 +150,8 @@ function makeHttp1Server(
     refuseExpectation(request, response);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    // Node tells once that a request takes longer than others may.
+    if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && mayLast(socket)) return;
     const last = lastAnswers.get(socket as Socket);
     if (error.code === "ECONNRESET" || !socket.writable || isAwaited(last)) socket.destroy();
     else refuseMalformed(error, socket, corsHeaders);

@@ -9,6 +9,11 @@ export function bodyTooSlow(limitMs: number): ApiError {
   return new ApiError(Code.DeadlineExceeded, `The body was not complete after ${limitMs / 1000} seconds`);
 }
 
+/** For bodies that may take any time as long as they go on arriving. */
+export function pausedTooLong(limitMs: number): ApiError {
+  return new ApiError(Code.DeadlineExceeded, `Nothing of the body has arrived for ${limitMs / 1000} seconds`);
+}
+
 /** The message of a request is missing. */
 export function noMessage(): ApiError {
   return new ApiError(Code.Unimplemented, "The request holds no message; this method takes one");

@@ -1,4 +1,11 @@
-import { type DescField, type DescMessage, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  hasOption,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import { http as httpOption } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
 import { parseTemplate } from "./template.js";
@@ -12,6 +19,8 @@ export interface Binding {
   readonly body: "*" | DescField | undefined;
   /** The field of the response that becomes the answer; the whole response when undefined. */
   readonly responseField: DescField | undefined;
+  /** Whether the body or the answer is the bytes of a stream, rather than JSON. */
+  readonly transfer: "upload" | "download" | undefined;
   /** The fields that the path sets, by their path in the template. */
   readonly pathFields: ReadonlyMap<string, readonly DescField[]>;
 }
@@ -30,15 +39,18 @@ function readBinding(desc: DescMethod, rule: HttpRule): Binding {
   const { httpMethod, template } = readPattern(desc, rule);
   if (rule.body !== "" && httpMethod === "GET") throw new Error(`${desc}: GET has no body`);
   const variables = parseTemplate(template).variables;
+  const body =
+    rule.body === "*" || rule.body === ""
+      ? ((rule.body || undefined) as "*" | undefined)
+      : readBodyField(desc, rule.body);
+  const responseField = rule.responseBody === "" ? undefined : topField(desc, desc.output, rule.responseBody);
   return {
     desc,
     httpMethod,
     template,
-    body:
-      rule.body === "*" || rule.body === ""
-        ? ((rule.body || undefined) as "*" | undefined)
-        : readBodyField(desc, rule.body),
-    responseField: rule.responseBody === "" ? undefined : topField(desc, desc.output, rule.responseBody),
+    body,
+    responseField,
+    transfer: readTransfer(desc, body, responseField),
     pathFields: new Map(variables.map(({ fieldPath }) => [fieldPath, readPathField(desc, fieldPath)])),
   };
 }
@@ -57,8 +69,28 @@ function readPattern(desc: DescMethod, { pattern }: HttpRule): { httpMethod: str
 
 function readBodyField(desc: DescMethod, name: string): DescField {
   const field = topField(desc, desc.input, name);
-  if (field.fieldKind !== "message") throw new Error(`${desc}: body ${name} is not a message`);
+  if (field.fieldKind !== "message" && !isBytes(field)) throw new Error(`${desc}: body ${name} is not a message`);
   return field;
+}
+
+/** Only a stream can have a body of bytes, so that no message has to hold all of them. */
+function readTransfer(
+  desc: DescMethod,
+  body: Binding["body"],
+  responseField: DescField | undefined,
+): Binding["transfer"] {
+  const isUpload = body !== undefined && body !== "*" && isBytes(body);
+  if (isUpload !== (desc.methodKind === "client_streaming")) {
+    throw new Error(`${desc}: the body of a client stream, and of nothing else, is a field of bytes`);
+  }
+  if (isUpload) return "upload";
+  if (responseField === undefined || !isBytes(responseField)) return undefined;
+  if (desc.methodKind === "server_streaming") return "download";
+  throw new Error(`${desc}: the answer is a field of bytes, but ${desc} is no stream`);
+}
+
+function isBytes({ fieldKind, scalar }: DescField): boolean {
+  return fieldKind === "scalar" && scalar === ScalarType.BYTES;
 }
 
 function readPathField(desc: DescMethod, fieldPath: string): DescField[] {

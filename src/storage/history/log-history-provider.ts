@@ -165,7 +165,7 @@ export class LogHistoryProvider extends StorageProvider {
       onMarked: (sessionId) => this.#followers.wake(sessionId),
     });
     this.#sweeper = new Sweeper(context, this.#editor, removal);
-    this.#snapshots = new Snapshots(context, this.#reader);
+    this.#snapshots = new Snapshots(context, this.#reader, this.#attachments);
     this.#restorer = new Restorer(context);
   }
 
@@ -402,6 +402,10 @@ export class LogHistoryProvider extends StorageProvider {
 
   override readStored(snapshot: SessionSnapshot, range: StoredRange, call?: Call): Promise<readonly BackupMessage[]> {
     return this.#snapshots.read(snapshot, range, call);
+  }
+
+  override readStoredAttachment(...args: Args<"readStoredAttachment">): Promise<AttachmentContent | null> {
+    return this.#snapshots.attachment(...args);
   }
 
   override restoreSession(image: RestoredImage, read: ReadNumbers, call?: Call): Promise<RestoreOutcome> {

@@ -299,6 +299,7 @@ export class MemoryAttachmentTable implements AttachmentTable {
 
   #stored(uid: string, id: string): StoredAttachment | undefined {
     if (this.#owner.recordOf(uid) === undefined) return undefined;
+    // Rule: doomed-then-sealed.
     return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state === "stored");
   }
 

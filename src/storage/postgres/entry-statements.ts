@@ -4,9 +4,9 @@ import { ENTRY } from "./rows.js";
 export function entryStatements(s: string) {
   const messages = `${s}.messages AS m`;
   return {
-    appendOne: `SELECT ${s}.append_one_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-    appendGroup: `SELECT ${s}.append_group_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-    appendMany: `SELECT ${s}.append_many_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    appendOne: `SELECT ${s}.append_one_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+    appendGroup: `SELECT ${s}.append_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+    appendMany: `SELECT ${s}.append_many_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     seal: `SELECT ${s}.seal_1($1, $2, $3, $4)`,
     /** Its own write waits for the standbys that the write which it looks for may not have waited for. */
     writeAt: `WITH confirmed AS (UPDATE ${s}.sessions SET write = write WHERE uid = $1 AND namespace = $4)
@@ -47,20 +47,22 @@ export function entryStatements(s: string) {
       CROSS JOIN LATERAL (SELECT m.* FROM ${messages} WHERE m.id = $2 AND m.uid = u.uid OFFSET 0) AS m`,
     listOwned: `SELECT m.log, m.seq, coalesce(m.origin, m.session_id) FROM ${messages}
       WHERE m.uid = $1 AND (m.log, m.seq) > ($2, $3) AND m.id IS NOT NULL ORDER BY m.log, m.seq LIMIT $4`,
-    overwrite: `SELECT ${s}.overwrite_1($1, $2, $3, $4, $5, $6, $7)`,
+    overwrite: `SELECT ${s}.overwrite_2($1, $2, $3, $4, $5, $6, $7, $8)`,
     bodyBytes: `SELECT coalesce(sum(b.bytes), 0)::bigint
       FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS r(uid, log, first, last) CROSS JOIN LATERAL (
         SELECT sum(octet_length(m.body)) AS bytes FROM ${messages}
           WHERE m.uid = r.uid AND m.log = r.log AND m.seq BETWEEN r.first AND r.last
+        UNION ALL
+        SELECT sum(octet_length(p.bytes)) FROM ${s}.attachment_pieces AS p
+          WHERE p.uid = r.uid AND p.log = r.log AND p.seq BETWEEN r.first AND r.last
       ) AS b`,
     deleteRange: deletion(s, "uid = $1 AND log = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5"),
-    deleteOwned: deletion(s, "uid = $1 ORDER BY log, seq LIMIT $2"),
+    deleteOwned: deletion(s, "uid = $1 ORDER BY log, seq LIMIT $2", "uid = $1 ORDER BY log LIMIT $2"),
     /** From one owner to the next, at most $2 of them after $1. */
     owners: `WITH RECURSIVE o(uid, i) AS (
-        (SELECT m.uid, 1 FROM ${messages} WHERE m.uid > $1 ORDER BY m.uid LIMIT 1)
+        (SELECT ${nextOwner(s, "$1")}, 1)
         UNION ALL
-        SELECT (SELECT m.uid FROM ${messages} WHERE m.uid > o.uid ORDER BY m.uid LIMIT 1), o.i + 1
-          FROM o WHERE o.uid IS NOT NULL AND o.i < $2
+        SELECT ${nextOwner(s, "o.uid")}, o.i + 1 FROM o WHERE o.uid IS NOT NULL AND o.i < $2
       )
       SELECT uid, (SELECT true FROM ${s}.sessions AS s WHERE s.uid = o.uid) FROM o WHERE uid IS NOT NULL`,
   };
@@ -82,15 +84,44 @@ function range(messages: string, order: "ASC" | "DESC"): string {
     WHERE m.total - m.size <= $6 OR m.number <= 2 ORDER BY m.seq ${order}`;
 }
 
+/** The first uid after one that has entries or anything of attachments. */
+function nextOwner(s: string, uid: string): string {
+  const tables = ["messages", "attachments", "attachment_pieces"];
+  const firsts = tables.map(
+    (table) => `(SELECT t.uid FROM ${s}.${table} AS t WHERE t.uid > ${uid} ORDER BY t.uid LIMIT 1)`,
+  );
+  return `least(${firsts.join(", ")})`;
+}
+
 /**
- * The rows are found once, in a part of their own. Joined in place, they might be found anew for each row of a table.
+ * Deletes entries with what they name, pieces and, by a condition of their own, attachments; of each at most as many as
+ * the conditions say. Returns the largest of the counts. The rows are found once, in parts of their own. Joined in
+ * place, they might be found anew for each row of a table.
  */
-function deletion(s: string, condition: string): string {
-  return `WITH k AS MATERIALIZED (
-      SELECT uid, log, seq FROM ${s}.messages WHERE ${condition} FOR UPDATE
-    ), deleted AS (
-      DELETE FROM ${s}.messages AS m USING k
-        WHERE m.uid = k.uid AND m.log = k.log AND m.seq = k.seq RETURNING 1
+function deletion(s: string, places: string, attachments?: string): string {
+  const byPlace = "t.uid = k.uid AND t.log = k.log AND t.seq = k.seq";
+  const part = (
+    name: string,
+    table: string,
+    key: string,
+    condition: string,
+    byKey: string,
+  ) => `${name} AS MATERIALIZED (
+      SELECT ${key} FROM ${s}.${table} WHERE ${condition} FOR UPDATE
+    ), no_${name} AS (
+      DELETE FROM ${s}.${table} AS t USING ${name} AS k WHERE ${byKey} RETURNING 1
+    )`;
+  const parts = [
+    part("entries", "messages", "uid, log, seq", places, byPlace),
+    part("pieces", "attachment_pieces", "uid, log, seq", places, byPlace),
+  ];
+  const counts = ["(SELECT count(*) FROM no_entries)", "(SELECT count(*) FROM no_pieces)"];
+  if (attachments !== undefined) {
+    parts.push(part("rows", "attachments", "uid, log", attachments, "t.uid = k.uid AND t.log = k.log"));
+    counts.push("(SELECT count(*) FROM no_rows)");
+  }
+  return `WITH ${parts.join(", ")}, unnamed AS (
+      DELETE FROM ${s}.attachment_names AS t USING entries AS k WHERE ${byPlace}
     )
-    SELECT count(*) FROM deleted`;
+    SELECT greatest(${counts.join(", ")})`;
 }

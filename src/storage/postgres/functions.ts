@@ -14,9 +14,9 @@ export function functionsSql(schema: string): string {
 CREATE FUNCTION ${s}.now_micros() RETURNS bigint LANGUAGE sql VOLATILE AS $f$
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 $f$;
-${appendSql(s)}
+${appendSql(s, 1)}
 ${sealSql(s)}
-${overwriteSql(s)}
+${overwriteSql(s, 1)}
 ${newestSql(s)}`;
 }
 
@@ -48,13 +48,15 @@ const TOUCH = (s: string) => `now_time := ${s}.now_micros();
 
 /**
  * One message; many, because arrays cost a single one twice the time; and one for each of several sessions, which waits
- * for no record. Unless `p_waits`, a locked record is answered at once.
+ * for no record. Unless `p_waits`, a locked record is answered at once. Since `number` 2, `p_named` says for each
+ * message which attachments it names, as `name_1` takes it, or null for none.
  */
-function appendSql(s: string): string {
+export function appendSql(s: string, number: 1 | 2): string {
+  const named = (type: string) => (number === 1 ? "" : `, p_named ${type}`);
   return `
-CREATE FUNCTION ${s}.append_one_1(
+CREATE FUNCTION ${s}.append_one_${number}(
   p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text, p_time bigint, p_size int,
-  p_role text, p_session text, p_origin text, p_body text, p_words text, p_waits boolean
+  p_role text, p_session text, p_origin text, p_body text, p_words text${named("text")}, p_waits boolean
 ) RETURNS int LANGUAGE plpgsql AS $f$
 DECLARE
   old_time bigint;
@@ -73,27 +75,27 @@ BEGIN
     VALUES (p_uid, p_log, p_seq, p_id, p_time, p_write, p_size, p_role, p_session, p_origin, p_body,
       p_words::tsvector)
     ON CONFLICT (id, uid, log) DO NOTHING;
-  IF NOT FOUND THEN RETURN ${ID_TAKEN}; END IF;
+  IF NOT FOUND THEN RETURN ${ID_TAKEN}; END IF;${number === 1 ? "" : NAME_ONE(s, "p")}
   ${TOUCH(s)}
   RETURN 1;
 END $f$;
 
-CREATE FUNCTION ${s}.append_group_1(
+CREATE FUNCTION ${s}.append_group_${number}(
   p_uid text[], p_log text[], p_namespace text[], p_write bigint[], p_seq bigint[], p_id text[], p_time bigint[],
-  p_size int[], p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]
+  p_size int[], p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]${named("text[]")}
 ) RETURNS SETOF int LANGUAGE plpgsql AS $f$
 BEGIN
   FOR i IN 1 .. cardinality(p_uid) LOOP
-    RETURN NEXT ${s}.append_one_1(
+    RETURN NEXT ${s}.append_one_${number}(
       p_uid[i], p_log[i], p_namespace[i], p_write[i], p_seq[i], p_id[i], p_time[i], p_size[i], p_role[i], p_session[i],
-      p_origin[i], p_body[i], p_words[i], false
+      p_origin[i], p_body[i], p_words[i],${number === 1 ? "" : " p_named[i],"} false
     );
   END LOOP;
 END $f$;
 
-CREATE FUNCTION ${s}.append_many_1(
+CREATE FUNCTION ${s}.append_many_${number}(
   p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text[], p_time bigint[], p_size int[],
-  p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]
+  p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]${named("text[]")}
 ) RETURNS int LANGUAGE plpgsql AS $f$
 DECLARE
   old_time bigint;
@@ -114,11 +116,21 @@ BEGIN
     SELECT p_uid, p_log, p_seq + g.i - 1, g.id, g.time, p_write, g.size, g.role, g.session, g.origin, g.body,
       g.words::tsvector
     FROM unnest(p_id, p_time, p_size, p_role, p_session, p_origin, p_body, p_words)
-      WITH ORDINALITY AS g(id, time, size, role, session, origin, body, words, i);
+      WITH ORDINALITY AS g(id, time, size, role, session, origin, body, words, i);${number === 1 ? "" : NAME_MANY(s)}
   ${TOUCH(s)}
   RETURN cardinality(p_id);
 END $f$;`;
 }
+
+const NAME_ONE = (s: string, entry: "p" | "g") => {
+  const of = (column: string) => (entry === "p" ? `p_${column}` : `g.${column}`);
+  return `
+  IF ${of("named")} IS NOT NULL THEN PERFORM ${s}.name_1(${of("uid")}, ${of("log")}, ${of("seq")}, ${of("named")}); END IF;`;
+};
+
+const NAME_MANY = (s: string) => `
+  PERFORM ${s}.name_1(p_uid, p_log, p_seq + g.i - 1, g.named) FROM unnest(p_named) WITH ORDINALITY AS g(named, i)
+    WHERE g.named IS NOT NULL;`;
 
 function sealSql(s: string): string {
   return `
@@ -139,24 +151,30 @@ END $f$;`;
 
 /**
  * Locks the rows in the order of their key, and finds each of them by it, whatever the planner knows about the table.
+ * Since `number` 2, what an entry names is replaced with it.
  */
-function overwriteSql(s: string): string {
+export function overwriteSql(s: string, number: 1 | 2): string {
+  const [parameter, column] = number === 1 ? ["", ""] : [", p_named text[]", ", named"];
   return `
-CREATE FUNCTION ${s}.overwrite_1(
-  p_uid text[], p_log text[], p_seq bigint[], p_id text[], p_size int[], p_body text[], p_words text[]
+CREATE FUNCTION ${s}.overwrite_${number}(
+  p_uid text[], p_log text[], p_seq bigint[], p_id text[], p_size int[], p_body text[], p_words text[]${parameter}
 ) RETURNS void LANGUAGE plpgsql AS $f$
 DECLARE
   g record;
 BEGIN
   FOR g IN
-    SELECT * FROM unnest(p_uid, p_log, p_seq, p_id, p_size, p_body, p_words)
-      AS new(uid, log, seq, id, size, body, words) ORDER BY new.uid COLLATE "C", new.log COLLATE "C", new.seq
+    SELECT * FROM unnest(p_uid, p_log, p_seq, p_id, p_size, p_body, p_words${number === 1 ? "" : ", p_named"})
+      AS new(uid, log, seq, id, size, body, words${column}) ORDER BY new.uid COLLATE "C", new.log COLLATE "C", new.seq
   LOOP
     UPDATE ${s}.messages AS m SET size = g.size, body = g.body, words = g.words::tsvector
-      WHERE m.uid = g.uid AND m.log = g.log AND m.seq = g.seq AND m.id = g.id;
+      WHERE m.uid = g.uid AND m.log = g.log AND m.seq = g.seq AND m.id = g.id;${number === 1 ? "" : RENAME(s)}
   END LOOP;
 END $f$;`;
 }
+
+const RENAME = (s: string) => `
+    CONTINUE WHEN NOT FOUND;
+    DELETE FROM ${s}.attachment_names AS n WHERE n.uid = g.uid AND n.log = g.log AND n.seq = g.seq;${NAME_ONE(s, "g")}`;
 
 /**
  * Adds to the counted bytes of records, or sets them. Locks the rows in the order of their key, and finds each by it.

@@ -2,6 +2,7 @@ import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
+  AttachmentTable,
   Entry,
   ExpiryBounds,
   LogStore,
@@ -20,6 +21,7 @@ import type {
   UsageFilter,
 } from "../history/log-store.js";
 import { toColumn } from "../text-column.js";
+import { PostgresAttachments } from "./postgres-attachments.js";
 import { PostgresLogs } from "./postgres-logs.js";
 import { PostgresRecords } from "./postgres-records.js";
 import { PostgresSearch } from "./postgres-search.js";
@@ -37,6 +39,7 @@ export class PostgresLogStore implements LogStore {
   readonly #namespace: string;
   readonly #records: PostgresRecords;
   readonly #logs: PostgresLogs;
+  readonly attachments: AttachmentTable;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: NonNullable<LogStore["subscribe"]>;
 
@@ -45,6 +48,7 @@ export class PostgresLogStore implements LogStore {
     this.#namespace = toColumn(namespace);
     this.#records = new PostgresRecords(shared, namespace);
     this.#logs = new PostgresLogs(shared, namespace);
+    this.attachments = new PostgresAttachments(shared, namespace);
     if (shared.search) {
       const searching = new PostgresSearch(shared, namespace);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);

@@ -4,7 +4,7 @@ import type { Entry, OwnedPlace, Range, RangeOptions, Segment, SessionRecord, Ta
 import { ownerOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { BUSY, ID_TAKEN, UNNAMED } from "./functions.js";
-import { bodyValues, type EntryValues, entryValues, splitLog, toEntry } from "./rows.js";
+import { bodyValues, columnsOf, type EntryValues, entryValues, splitLog, toEntry } from "./rows.js";
 import { newWrite, type PostgresShared } from "./shared.js";
 import type { Row, Value } from "./values.js";
 import { wordsColumn } from "./words-column.js";
@@ -174,6 +174,7 @@ export class PostgresLogs {
       rows.map(({ size }) => size),
       rows.map(({ body }) => body),
       rows.map(({ words }) => words),
+      rows.map(({ named }) => named),
     ];
     await pool.settle(call, () => pool.run(sql.overwrite, values, call));
   }
@@ -221,12 +222,6 @@ type TailRow = readonly [boolean, number | null, string | null, number];
 
 function lastOf([, seq, id, timestampMicros]: TailRow): NonNullable<Tail["last"]> {
   return { seq: seq as number, id: fromColumn(id as string), timestampMicros };
-}
-
-/** The owners of logs, and the rests of their names, as two columns. */
-function columnsOf(logs: readonly string[]): [string[], string[]] {
-  const names = logs.map(splitLog);
-  return [names.map(([uid]) => uid), names.map(([, rest]) => rest)];
 }
 
 function numberOf([row]: readonly Row[]): number {

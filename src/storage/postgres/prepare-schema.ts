@@ -4,7 +4,16 @@ import { DomainError } from "../../domain/errors.js";
 import { functionsSql } from "./functions.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
-import { SCHEMA_VERSION, SEARCH_INDEXES, schemaSql, searchIndexSql, upgradeSql } from "./schema.js";
+import {
+  ATTACHMENT_TABLES,
+  ownersSql,
+  SCHEMA_VERSION,
+  SEARCH_INDEXES,
+  schemaSql,
+  searchIndexSql,
+  TABLES,
+  upgradeSql,
+} from "./schema.js";
 
 type SearchIndex = keyof typeof SEARCH_INDEXES;
 
@@ -37,7 +46,7 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
   await checkServer(pool);
   const found = await versionOf(pool, schema);
   if (found === undefined) await pool.withClient((client) => makeSchema(client, options));
-  if (found === 1) await pool.withClient((client) => upgradeSchema(client, schema));
+  if (found === 1 || found === 2) await pool.withClient((client) => upgradeSchema(client, schema));
   const version = await versionOf(pool, schema);
   if (version === undefined) {
     throw new DomainError("failed_precondition", `Table meta of schema ${quoted(schema)} is not session-pool's`);
@@ -52,13 +61,23 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
   return search !== false && (await hasSearch(pool, schema));
 }
 
-/** The SQL that upgrades the tables of version 1, for roles that may not: somebody else runs it. */
+/** The SQL that upgrades the tables of any older version, for roles that may not: somebody else runs it. */
 export function upgradeScript(schema: string, role: string): string {
+  const s = quoted(schema);
   return `BEGIN;
-${upgradeSql(schema)}
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${quoted(schema)} TO ${quoted(role)};
+DO $upgrade$ BEGIN
+IF (SELECT version FROM ${s}.meta WHERE id = 1) = 1 THEN
+${ownersSql(schema)}END IF;
+END $upgrade$;
+${upgradeSql(schema, 2)}
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, ATTACHMENT_TABLES)} TO ${quoted(role)};
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${quoted(role)};
 COMMIT;
 `;
+}
+
+function tablesOf(s: string, names: readonly string[]): string {
+  return names.map((name) => `${s}.${name}`).join(", ");
 }
 
 /** All of the SQL, for roles that may not create a schema: somebody else runs it, and grants the role what it needs. */
@@ -73,7 +92,7 @@ ${indexes}
 
 GRANT USAGE ON SCHEMA ${s} TO ${quoted(role)};
 GRANT SELECT ON ${s}.meta TO ${quoted(role)};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ${s}.messages, ${s}.sessions, ${s}.labels, ${s}.todos TO ${quoted(role)};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, TABLES)} TO ${quoted(role)};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${quoted(role)};
 COMMIT;
 `;
@@ -124,7 +143,8 @@ async function upgradeSchema(client: pg.ClientBase, schema: string): Promise<voi
   const refusal = `The role may not upgrade schema ${quoted(schema)}`;
   await alone(client, schema, { refusal, command: "schema --upgrade" }, async () => {
     const { rows } = await client.query(`SELECT version FROM ${quoted(schema)}.meta WHERE id = 1`);
-    if (rows[0]?.version === 1) await client.query(upgradeSql(schema));
+    const version: unknown = rows[0]?.version;
+    if (version === 1 || version === 2) await client.query(upgradeSql(schema, version));
   });
 }
 

@@ -3,7 +3,7 @@ import { MessageBody } from "../../domain/message-body.js";
 import type { Entry, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
 import { isWritable, openDrafts, sideLogs, sweepTimeOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import type { Row, Value } from "./values.js";
+import { arrayText, type Row, type Value } from "./values.js";
 
 /** The columns of an entry, in the order that `toEntry` expects. */
 export const ENTRY = "m.uid, m.log, m.seq, m.id, m.timestamp, m.role, m.session_id, m.origin, m.body";
@@ -35,11 +35,12 @@ export type EntryValues = readonly [
   origin: string | null,
   body: string,
   words: string | null,
+  named: string | null,
 ];
 
-/** The values of a new entry, in the order of the parameters of `append_one_1` that follow `p_seq`. */
+/** The values of a new entry, in the order of the parameters of `append_one_2` that follow `p_seq`. */
 export function entryValues(entry: Entry, words: string | null): EntryValues {
-  const { size, body } = bodyValues(entry);
+  const { size, body, named } = bodyValues(entry);
   const origin = entry.originSessionId === entry.sessionId ? null : toColumn(entry.originSessionId);
   return [
     toColumn(entry.id),
@@ -50,12 +51,23 @@ export function entryValues(entry: Entry, words: string | null): EntryValues {
     origin,
     body,
     words,
+    named,
   ];
 }
 
-export function bodyValues({ id, body }: Entry): { readonly size: number; readonly body: string } {
+export function bodyValues({ id, body }: Entry): {
+  readonly size: number;
+  readonly body: string;
+  /** What the body names, as the function `name_1` takes it; null for nothing. */
+  readonly named: string | null;
+} {
   const text = body.encode();
-  return { size: Buffer.byteLength(text) + Buffer.byteLength(id), body: text };
+  const named = body.attachments.flatMap((one) => [toColumn(one.attachmentId), ...splitLog(one.log)]);
+  return {
+    size: Buffer.byteLength(text) + Buffer.byteLength(id),
+    body: text,
+    named: named.length === 0 ? null : arrayText(named),
+  };
 }
 
 /** The columns of a record, in the order that `toRecord` expects. */
@@ -132,4 +144,10 @@ function toSegment([uid, log, first, last]: SegmentColumns): Segment {
 export function splitLog(log: string): [uid: string, rest: string] {
   const dot = log.indexOf(".");
   return dot < 0 ? [toColumn(log), ""] : [toColumn(log.slice(0, dot)), toColumn(log.slice(dot))];
+}
+
+/** The owners of logs, and the rests of their names, as two columns. */
+export function columnsOf(logs: readonly string[]): [string[], string[]] {
+  const names = logs.map(splitLog);
+  return [names.map(([uid]) => uid), names.map(([, rest]) => rest)];
 }

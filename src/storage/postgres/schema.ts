@@ -1,8 +1,9 @@
+import { attachmentFunctionsSql } from "./attachment-functions.js";
 import { countBytesSql } from "./functions.js";
 import { quoted } from "./postgres-url.js";
 
-/** The version of the tables. Since 2, sessions have owners. */
-export const SCHEMA_VERSION = 2;
+/** The version of the tables. Since 2, sessions have owners; since 3, there are attachments. */
+export const SCHEMA_VERSION = 3;
 
 /**
  * Makes everything in a schema that is empty or missing. Every statement names the schema, so `search_path`, which the
@@ -91,15 +92,24 @@ CREATE TABLE ${s}.todos (
   revision bigint NOT NULL,
   body text COLLATE "C" NOT NULL
 );
-${upgradeSql(schema)}`;
+${upgradeSql(schema, 1)}`;
 }
 
 /**
- * Turns version 1 into version 2. A new schema gets what is new in the same way, so that it is the same as one that was
- * upgraded. `owner` is empty where a session has none. `bytes` is null in a record whose entries are not counted; an
- * update of a record leaves it alone.
+ * Turns version `from` into the newest one. A new schema gets what is new in the same way, so that it is the same as
+ * one that was upgraded.
  */
-export function upgradeSql(schema: string): string {
+export function upgradeSql(schema: string, from: 1 | 2): string {
+  return `${from === 1 ? ownersSql(schema) : ""}${attachmentsSql(schema)}
+UPDATE ${quoted(schema)}.meta SET version = ${SCHEMA_VERSION} WHERE id = 1;
+`;
+}
+
+/**
+ * What version 2 has more than version 1. `owner` is empty where a session has none. `bytes` is null in a record whose
+ * entries are not counted; an update of a record leaves it alone.
+ */
+export function ownersSql(schema: string): string {
   const s = quoted(schema);
   return `
 ALTER TABLE ${s}.sessions
@@ -113,9 +123,74 @@ CREATE INDEX sessions_by_key ON ${s}.sessions (namespace, creator_key, bytes)
 CREATE INDEX sessions_by_bytes ON ${s}.sessions (namespace, owner, bytes) WHERE NOT deleted AND bytes IS NOT NULL;
 CREATE INDEX labels_by_owner ON ${s}.labels (namespace, owner, label, update_time, session_id);
 ${countBytesSql(schema)}
-UPDATE ${s}.meta SET version = 2 WHERE id = 1;
 `;
 }
+
+/**
+ * What version 3 has more than version 2.
+ *
+ * `attachments`: `uid` is the session to which it was uploaded, and `uid` and `log` together are the log of its pieces.
+ * `seen` is in milliseconds.
+ *
+ * `attachment_pieces`: most bytes are compressed already, so PostgreSQL does not try, and a read fetches no more than it
+ * returns.
+ *
+ * `attachment_names`: the entry at `uid`, `log` and `seq` names the attachment with this id, whose pieces are in the log
+ * `target_uid` and `target_log`.
+ *
+ * The planner takes no samples of what comes from callers: an emptied table keeps them.
+ */
+function attachmentsSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+CREATE TABLE ${s}.attachments (
+  uid text COLLATE "C" NOT NULL,
+  log text COLLATE "C" NOT NULL,
+  namespace text COLLATE "C" NOT NULL,
+  attachment_id text COLLATE "C" NOT NULL,
+  media_type text COLLATE "C" NOT NULL,
+  name text COLLATE "C" NOT NULL,
+  size bigint NOT NULL,
+  sha256 text COLLATE "C" NOT NULL,
+  create_time bigint NOT NULL,
+  seen bigint NOT NULL,
+  state text COLLATE "C" NOT NULL,
+  pieces bigint NOT NULL,
+  CONSTRAINT attachments_by_log PRIMARY KEY (uid, log)
+);
+CREATE UNIQUE INDEX attachments_by_id ON ${s}.attachments (uid, attachment_id) WHERE state = 'stored';
+CREATE INDEX attachments_by_seen ON ${s}.attachments (namespace, state, seen);
+ALTER TABLE ${s}.attachments ALTER COLUMN attachment_id SET STATISTICS 0, ALTER COLUMN media_type SET STATISTICS 0,
+  ALTER COLUMN name SET STATISTICS 0, ALTER COLUMN sha256 SET STATISTICS 0;
+
+CREATE TABLE ${s}.attachment_pieces (
+  uid text COLLATE "C" NOT NULL,
+  log text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  bytes bytea NOT NULL,
+  CONSTRAINT attachment_pieces_by_place PRIMARY KEY (uid, log, seq)
+);
+ALTER TABLE ${s}.attachment_pieces ALTER COLUMN bytes SET STORAGE EXTERNAL, ALTER COLUMN bytes SET STATISTICS 0;
+
+CREATE TABLE ${s}.attachment_names (
+  uid text COLLATE "C" NOT NULL,
+  log text COLLATE "C" NOT NULL,
+  seq bigint NOT NULL,
+  attachment_id text COLLATE "C" NOT NULL,
+  target_uid text COLLATE "C" NOT NULL,
+  target_log text COLLATE "C" NOT NULL,
+  CONSTRAINT attachment_names_by_place PRIMARY KEY (uid, log, seq, attachment_id)
+);
+CREATE INDEX attachment_names_by_id ON ${s}.attachment_names (uid, log, attachment_id, seq);
+CREATE INDEX attachment_names_by_target ON ${s}.attachment_names (target_uid, target_log, uid, log, seq);
+ALTER TABLE ${s}.attachment_names ALTER COLUMN attachment_id SET STATISTICS 0;
+${attachmentFunctionsSql(schema)}
+`;
+}
+
+export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachment_names"] as const;
+/** The tables that hold what callers write. */
+export const TABLES = ["messages", "sessions", "labels", "todos", ...ATTACHMENT_TABLES] as const;
 
 /** What searching needs besides: the words, their order, and what has none yet. */
 export const SEARCH_INDEXES = {

@@ -1,3 +1,4 @@
+import { attachmentStatements } from "./attachment-statements.js";
 import { entryStatements } from "./entry-statements.js";
 import { listStatements } from "./list-statements.js";
 import { quoted } from "./postgres-url.js";
@@ -8,12 +9,13 @@ export type Statements = ReturnType<typeof statementsFor>;
 
 /**
  * Every statement, with the schema of the tables. Each is a transaction of its own at READ COMMITTED. A write of a
- * session locks the row of its record first, then rows of labels, then rows of messages in the order of their key, so
- * no two writes wait for each other.
+ * session locks the row of its record first, then rows of labels, then rows of messages in the order of their key, then
+ * those of attachments, so no two writes wait for each other.
  */
 export function statementsFor(schema: string) {
   const s = quoted(schema);
   return {
+    ...attachmentStatements(s),
     ...entryStatements(s),
     ...recordStatements(s),
     ...listStatements(s),

@@ -1,23 +1,31 @@
-import type pg from "pg";
+import pg from "pg";
 
-export type Value = string | number | boolean | null | readonly (string | number | null)[];
-export type Row = readonly (string | number | boolean | null)[];
+export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
+export type Row = readonly (string | number | boolean | null | Buffer)[];
 
 const CONTROL = /(\p{Cc})/u;
 
 /** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
 const BOOL = 16;
+const BYTEA = 17;
 const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23]);
 export const TYPES = {
   getTypeParser(oid: number) {
     if (NUMBERS.has(oid)) return Number;
+    // It knows both forms that the setting bytea_output chooses from.
+    if (oid === BYTEA) return pg.types.getTypeParser(BYTEA);
     return oid === BOOL ? (text: string) => text === "t" : (text: string) => text;
   },
 } as unknown as pg.CustomTypesConfig;
 
 /** A value as the driver takes it. */
 export function toParameter(value: Value): unknown {
-  return typeof value === "object" && value !== null ? `{${value.map(toElement).join(",")}}` : value;
+  return typeof value !== "object" || value === null || value instanceof Uint8Array ? value : arrayText(value);
+}
+
+/** An array as a text that PostgreSQL reads. */
+export function arrayText(elements: readonly (string | number | null)[]): string {
+  return `{${elements.map(toElement).join(",")}}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LogStore } from "../../../src/storage/history/log-store.js";
+import type { AttachmentTable, LogStore } from "../../../src/storage/history/log-store.js";
+import { fillNaming, naming, stored } from "./attachment-fixtures.js";
 import { created, fill, T0 } from "./fixtures.js";
 import type { LogStoreSubject } from "./subject.js";
 
@@ -34,6 +35,23 @@ const READS: Readonly<Record<string, (store: LogStore) => Promise<unknown>>> = {
   "a page of a label": (store) => store.listRecords({ parentId: "", labels: ["a=1"] }, { limit: 5 }),
 };
 
+/** Those of a store that keeps attachments. */
+const ATTACHMENT_READS: Readonly<Record<string, (table: AttachmentTable) => Promise<unknown>>> = {
+  "pieces of an attachment": (table) => table.readPieces("u7.2", 1, 4),
+  "the last piece of an attachment": (table) => table.lastPiece("u7.2"),
+  "attachments of a session by their ids": (table) => table.find("u7", ["a", "b"]),
+  "the attachment of a log": (table) => table.findLog("u7.2"),
+  "a page of a session's attachments": (table) => table.list("u7", "u7.1", 5),
+  "attachments that were seen long ago": (table) => table.listSeen("stored", 5, 5),
+  "what a session's attachments take": (table) => table.usage("u7"),
+  "what names an attachment": (table) => table.namings("u7.2", undefined, 5),
+  "what names an attachment, after a place": (table) => table.namings("u7.2", { log: "u3.1", seq: 91 }, 5),
+  "what names attachments with some ids": (table) => table.findNamings(["u7.1", "u3.1"], ["a", "b"]),
+  "a page of what names attachments": (table) => table.listNamings(["u7.1", "u3.1"], "a", 5),
+  "what the entries of a range name": (table) => table.targetsIn({ log: "u7.1", first: 91, last: 92 }, 5),
+  "what a session names of others": (table) => table.targetsIn({ foreignTo: "u7" }, 5),
+};
+
 export function describeCosts(subject: LogStoreSubject): void {
   describe("reads of tables that nobody has analyzed", () => {
     it("find what they return by a key", async (context) => {
@@ -43,8 +61,15 @@ export function describeCosts(subject: LogStoreSubject): void {
         const given = { parentId: "p", labels: { a: `${i % 3}` }, owner: i % 4 === 0 ? undefined : `o${i % 4}` };
         await created(store, `u${i}`, { ...given, updateTimeMicros: T0 + i });
         await fill(store, `u${i}.1`, 1, 90, () => ({ remaining: 0 }));
+        if (store.attachments === undefined) continue;
+        await stored(store, `u${i}.2`, { attachmentId: "a" });
+        await fillNaming(store, [naming(`u${i}.1`, 91, ["a", `u${i}.2`], ["b", "u7.2"])]);
       }
-      for (const [name, read] of Object.entries(READS)) {
+      const { attachments } = store;
+      const ofAttachments = Object.entries(attachments ? ATTACHMENT_READS : {}).map(
+        ([name, read]) => [name, () => read(attachments as AttachmentTable)] as const,
+      );
+      for (const [name, read] of [...Object.entries(READS), ...ofAttachments]) {
         const sent = await harness.sentDuring(database, () => read(store));
         expect(sent.length, name).toBeGreaterThan(0);
         expect(

@@ -1,10 +1,12 @@
 import { expect } from "vitest";
+import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
 import { ownRanges } from "../../../src/storage/history/segments.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { LogStoreHarness } from "../log-store/subject.js";
 import { boundTo } from "./bound-provider.js";
 import { FollowerSlots } from "./follow.js";
+import { ATTACHMENTS } from "./naive-attachments.js";
 import { naiveState } from "./naive-sessions-provider.js";
 import { NaiveStorageProvider } from "./naive-storage-provider.js";
 import { type Operation, SESSIONS, type Step } from "./operations.js";
@@ -89,7 +91,8 @@ class Run {
   async compareBytes(): Promise<void> {
     const { store } = this.#providers;
     const living = (await store.scanRecords("", 1000)).filter(({ deleted }) => !deleted);
-    const bytes = await store.entryBytes(living.flatMap(ownRanges));
+    let bytes = await store.entryBytes(living.flatMap(ownRanges));
+    for (const { uid } of living) bytes += (await store.attachments?.usage(uid))?.bytes ?? 0;
     expect(await store.usage({})).toEqual({ sessions: living.length, bytes, uncounted: 0 });
   }
 
@@ -109,6 +112,8 @@ class Run {
     }
     expect(await store.scanRecords("", 1000)).toEqual([]);
     expect(await store.listOrphans(1000)).toEqual([]);
+    for (const state of ["arriving", "stored", "doomed"] as const)
+      expect(await store.attachments?.listSeen(state, Number.MAX_SAFE_INTEGER, 1)).toEqual([]);
   }
 
   /** `as`: the owner to whom the caller is bound, if any. */
@@ -157,15 +162,30 @@ class Run {
         if (isUnnoticed || this.#naive.isDraftErased(session, message)) return null;
         return { ...operation, version: Math.max(0, (version ?? 1) - behind) };
       }
+      case "append":
+      case "turn":
+        return this.#naive.isUncertain(
+          operation.session,
+          operation.appends.flatMap(({ messages }) => messages.flatMap(namedBy)),
+        )
+          ? null
+          : operation;
+      case "start":
+        return this.#naive.isUncertain(operation.session, namedBy(operation.message)) ? null : operation;
+      case "upload":
+      case "deleteAttachment":
+        return this.#naive.isUncertain(operation.session, [operation.attachment]) ? null : operation;
       case "erase":
         return this.#naive.shows(operation.session, operation.message) ? operation : null;
       case "copy":
+        if (this.#naive.isUncertain(operation.target, ATTACHMENTS)) return null;
+        if (this.#naive.isRenaming(operation.session, operation.target)) return null;
+        return this.#naive.isRevisionKnown(operation.target) ? operation : { ...operation, onlyIfFirst: undefined };
       case "truncate":
       case "revert":
       case "updateMessage":
       case "deleteMessage": {
-        const changed = operation.op === "copy" ? operation.target : operation.session;
-        return this.#naive.isRevisionKnown(changed) ? operation : { ...operation, onlyIfFirst: undefined };
+        return this.#naive.isRevisionKnown(operation.session) ? operation : { ...operation, onlyIfFirst: undefined };
       }
       default:
         return operation;
@@ -211,6 +231,10 @@ class Run {
     const [real, naive] = await Promise.all(outcomes);
     expect(real).toEqual(naive);
   }
+}
+
+function namedBy({ parts }: NewChatMessage): readonly string[] {
+  return parts.flatMap(({ attachment }) => attachment?.attachmentId ?? []);
 }
 
 /** The naive model cannot know the ids that the provider has made, so it copies them. */

@@ -109,6 +109,16 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       await refusal(upload("a", Buffer.from("others"), {}, "f"), "already_exists");
     });
 
+    it("can be named again after another upload, when the messages that named them are not shown any more", async () => {
+      await sessionWith(subject.provider, "s", ["m1"]);
+      const made = await upload("a");
+      await subject.provider.logMessages("s", [showing("m2", "a")]);
+      await subject.provider.truncateMessages("s", "m1");
+      expect(await upload("a")).toEqual(made);
+      await subject.provider.logMessages("s", [showing("m3", "a")]);
+      expect(String(await bytesOf(subject.other, "s", "a"))).toBe("bytes of a");
+    });
+
     it("that nothing names are removed when they are idle, and others are not", async () => {
       await sessionWith(subject.provider, "s");
       for (const id of ["idle", "named", "drafted"]) await upload(id);

@@ -27,11 +27,16 @@ export interface Definition {
 
 export type ConformanceRequest = Message & { readonly responseDefinition?: Definition };
 
-export async function answerUnary(desc: DescMethod, request: ConformanceRequest, seen: Seen): Promise<Message> {
-  const definition = request.responseDefinition;
+/** The first message of a client's stream says what to answer. */
+export async function answerUnary(
+  desc: DescMethod,
+  [first, ...rest]: readonly [ConformanceRequest, ...Message[]],
+  seen: Seen,
+): Promise<Message> {
+  const definition = first.responseDefinition;
   begin(definition, seen);
   await delay(definition?.responseDelayMs ?? 0);
-  const info = requestInfo(desc, request, seen);
+  const info = requestInfo(desc, [first, ...rest], seen);
   if (definition?.response?.case === "error") throw toError(definition.response.value as ErrorDefinition, info, seen);
   const data = definition?.response?.value as Uint8Array | undefined;
   return payload(desc.output, data, info);
@@ -45,7 +50,7 @@ export function answerStream(desc: DescMethod, request: ConformanceRequest, seen
 
 async function* streamed(desc: DescMethod, request: ConformanceRequest, seen: Seen): AsyncGenerator<Message> {
   const definition = request.responseDefinition;
-  let info: Message | undefined = requestInfo(desc, request, seen);
+  let info: Message | undefined = requestInfo(desc, [request], seen);
   for (const data of definition?.responseData ?? []) {
     await delay(definition?.responseDelayMs ?? 0);
     yield payload(desc.output, data, info);
@@ -66,10 +71,10 @@ function payload(output: DescMessage, data: Uint8Array | undefined, requestInfo:
   return create(output, { payload: create(typeOf("ConformancePayload"), message) });
 }
 
-function requestInfo(desc: DescMethod, request: Message, { headers, query, timeoutMs }: Seen): Message {
+function requestInfo(desc: DescMethod, requests: readonly Message[], { headers, query, timeoutMs }: Seen): Message {
   return create(typeOf("ConformancePayload.RequestInfo"), {
     requestHeaders: toHeaders(headers),
-    requests: [anyPack(desc.input, request)],
+    requests: requests.map((request) => anyPack(desc.input, request)),
     ...(timeoutMs !== undefined && { timeoutMs: BigInt(Math.round(timeoutMs)) }),
     ...(query.size > 0 && {
       connectGetInfo: create(typeOf("ConformancePayload.ConnectGetInfo"), { queryParams: toHeaders(query) }),

@@ -1,6 +1,6 @@
 /**
- * Replaces src/api/method-table.ts in the conformance server. Lists the methods of ConformanceService that are unary or
- * stream only their answer, as all methods of the API are.
+ * Replaces src/api/method-table.ts in the conformance server. Lists the methods of ConformanceService of the kinds
+ * that the API has: unary, or a stream of one side.
  */
 import { readFileSync } from "node:fs";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
@@ -11,7 +11,8 @@ export const registry = createFileRegistry(
   fromBinary(FileDescriptorSetSchema, readFileSync(process.env.CONFORMANCE_DESCRIPTORS ?? "")),
 );
 
-const SERVED = ["Unary", "ServerStream", "IdempotentUnary"];
+const SERVED = ["Unary", "ServerStream", "ClientStream", "IdempotentUnary"];
+const KINDS = { unary: "unary", server_streaming: "stream", client_streaming: "upload" } as const;
 
 /**
  * The methods that are served. The method Unimplemented is missing on purpose, because the runner expects it to be
@@ -21,12 +22,11 @@ export const API_METHODS: readonly ApiMethod[] = registry
   .getService("connectrpc.conformance.v1.ConformanceService")!
   .methods.filter(({ name }) => SERVED.includes(name))
   .map((desc) => {
-    const kind = desc.methodKind === "unary" ? "unary" : "stream";
     return {
       desc,
       scope: "read",
       ticket: "none",
       grpcOnly: false,
-      [kind]: () => Promise.reject(new Error("The pipeline answers")),
+      [KINDS[desc.methodKind as keyof typeof KINDS]]: () => Promise.reject(new Error("The pipeline answers")),
     };
   });

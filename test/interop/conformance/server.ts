@@ -35,8 +35,13 @@ const pipeline: CallPipeline = {
   authenticate: () => Promise.resolve({ name: "runner", namespace: "default", scope: "read" }),
   admit: (_method, { principal }) => admissions.admit("call", principal, undefined),
   admitAnyone: (kind) => admissions.admit(kind, undefined, undefined),
-  unary: ({ desc }, request, call) => answerUnary(desc, request as ConformanceRequest, seenOf(call)),
+  unary: ({ desc }, request, call) => answerUnary(desc, [request as ConformanceRequest], seenOf(call)),
   stream: ({ desc }, request, call) => Promise.resolve(answerStream(desc, request as ConformanceRequest, seenOf(call))),
+  upload: async ({ desc }, first, rest, call) => {
+    const others: Message[] = [];
+    for await (const message of rest) others.push(message);
+    return answerUnary(desc, [first as ConformanceRequest, ...others], seenOf(call));
+  },
 };
 
 function seenOf({ facts }: FrontCall): Seen {

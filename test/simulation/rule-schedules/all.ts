@@ -1,6 +1,7 @@
 import { World } from "../world.js";
 import { ACCESS_SCHEDULES } from "./access-schedules.js";
 import { APPEND_SCHEDULES } from "./append-schedules.js";
+import { ATTACHMENT_SCHEDULES } from "./attachment-schedules.js";
 import { DRAFT_SCHEDULES } from "./draft-schedules.js";
 import { EDIT_SCHEDULES } from "./edit-schedules.js";
 import { ERASE_SCHEDULES } from "./erase-schedules.js";
@@ -16,6 +17,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...DRAFT_SCHEDULES,
   ...ERASE_SCHEDULES,
   ...ACCESS_SCHEDULES,
+  ...ATTACHMENT_SCHEDULES,
 ];
 
 /** Runs the schedule of a rule. Resolves to its outcome. */

@@ -14,6 +14,8 @@ const READS = [
   "CountMessages",
   "WatchMessages",
   "ListDrafts",
+  "GetAttachment",
+  "ListAttachments",
   "ListTodos",
 ];
 
@@ -27,11 +29,15 @@ describe("API_METHODS", () => {
     expect(held.sort()).toStrictEqual(defined.sort());
   });
 
-  it("implements each RPC as a unary call or a stream, as the proto defines it", () => {
-    for (const { desc, unary, stream } of API_METHODS) {
-      expect([unary !== undefined, stream !== undefined], desc.name).toStrictEqual([
+  it("implements each RPC as a unary call or a stream of one side, as the proto defines it", () => {
+    for (const { desc, unary, stream, upload } of API_METHODS) {
+      expect(
+        [unary, stream, upload].map((one) => one !== undefined),
+        desc.name,
+      ).toStrictEqual([
         desc.methodKind === "unary",
         desc.methodKind === "server_streaming",
+        desc.methodKind === "client_streaming",
       ]);
     }
   });

@@ -10,6 +10,7 @@
 here. Errors are `SessionPoolError`s, which are `grpc.RpcError`s: look at their `code()`.
 """
 
+from sessionpool.v1.attachment_service_pb2 import Attachment
 from sessionpool.v1.message_service_pb2 import (
     AppendMessageResponse,
     AppendMessagesResponse,
@@ -18,6 +19,7 @@ from sessionpool.v1.message_service_pb2 import (
     MessageInfo,
     MessageWithParts,
     Part,
+    PartAttachment,
     SearchHit,
     WatchMessagesResponse,
 )
@@ -26,8 +28,10 @@ from sessionpool.v1.session_service_pb2 import LoadSessionResponse, Session
 from sessionpool.v1.todo_service_pb2 import Todo
 
 from session_pool._async.client import AsyncSessionPoolClient
+from session_pool._async.download import AsyncDownload
 from session_pool._async.draft import AsyncDraft
 from session_pool._sync.client import SessionPoolClient
+from session_pool._sync.download import Download
 from session_pool._sync.draft import Draft
 from session_pool.errors import SessionPoolError
 from session_pool.messages import new_id, text, text_of
@@ -37,9 +41,12 @@ from session_pool.values import from_struct, to_struct
 __all__ = [
     "AppendMessageResponse",
     "AppendMessagesResponse",
+    "AsyncDownload",
     "AsyncDraft",
     "AsyncSessionPoolClient",
+    "Attachment",
     "CopyMessagesResponse",
+    "Download",
     "Draft",
     "FinishDraftResponse",
     "LoadSessionResponse",
@@ -47,6 +54,7 @@ __all__ = [
     "MessageWithParts",
     "OpenDraft",
     "Part",
+    "PartAttachment",
     "SearchHit",
     "Session",
     "SessionPoolClient",

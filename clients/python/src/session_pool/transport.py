@@ -7,8 +7,9 @@ import inspect
 import re
 import time
 from asyncio import sleep as async_sleep
+from asyncio import to_thread as async_thread
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import grpc
 import grpc.aio
@@ -30,10 +31,15 @@ __all__ = [
     "async_channel",
     "async_shield",
     "async_sleep",
+    "async_thread",
     "sync_channel",
     "sync_shield",
     "sync_sleep",
+    "sync_thread",
 ]
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 sync_sleep = time.sleep
 # The event loop itself holds tasks only weakly.
@@ -65,7 +71,7 @@ def sync_channel(address: Address, key: SyncKey | None) -> grpc.Channel:
 
 def async_channel(address: Address, key: AsyncKey | None) -> grpc.aio.Channel:
     """Makes a channel for asyncio. Raises ValueError for a key that no header can hold."""
-    interceptors: list[Any] = [] if key is None else [_AsyncUnaryKey(key), _AsyncStreamKey(key)]
+    interceptors: list[Any] = [] if key is None else [_AsyncUnaryKey(key), _AsyncStreamKey(key), _AsyncUploadKey(key)]
     if address.tls is False:
         return grpc.aio.insecure_channel(address.target, options=_OPTIONS, interceptors=interceptors)
     credentials = _credentials(address.tls)
@@ -89,6 +95,11 @@ def sync_shield(work: Callable[[], None]) -> None:
     work()
 
 
+def sync_thread(work: Callable[Parameters, Result], *args: Parameters.args, **options: Parameters.kwargs) -> Result:
+    """Does some work that may block. Only with asyncio does it need a thread of its own."""
+    return work(*args, **options)
+
+
 class _Key:
     """Adds the key to a call. A function is asked for it before each call, so that it can renew what expires."""
 
@@ -110,7 +121,9 @@ def _check_key(key: object) -> str:
     return key
 
 
-class _SyncKey(_Key, grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
+class _SyncKey(
+    _Key, grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamUnaryClientInterceptor
+):
     def _with_key(self, details: Any) -> Any:
         header = self._header(self._key() if callable(self._key) else self._key)
         return details._replace(metadata=(*(details.metadata or ()), header))
@@ -121,6 +134,9 @@ class _SyncKey(_Key, grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInt
     def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return continuation(self._with_key(client_call_details), request)
 
+    def intercept_stream_unary(self, continuation: Any, client_call_details: Any, request_iterator: Any) -> Any:
+        return continuation(self._with_key(client_call_details), request_iterator)
+
 
 class _AioKey(_Key):
     async def _with_key(self, details: Any) -> Any:
@@ -129,7 +145,7 @@ class _AioKey(_Key):
         return details._replace(metadata=grpc.aio.Metadata(*(details.metadata or ()), header))
 
 
-# There are two classes, because asyncio's channel takes an interceptor for one kind of call only.
+# There are three classes, because asyncio's channel takes an interceptor for one kind of call only.
 class _AsyncUnaryKey(_AioKey, grpc.aio.UnaryUnaryClientInterceptor):
     async def intercept_unary_unary(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await continuation(await self._with_key(client_call_details), request)
@@ -138,3 +154,8 @@ class _AsyncUnaryKey(_AioKey, grpc.aio.UnaryUnaryClientInterceptor):
 class _AsyncStreamKey(_AioKey, grpc.aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(self, continuation: Any, client_call_details: Any, request: Any) -> Any:
         return await continuation(await self._with_key(client_call_details), request)
+
+
+class _AsyncUploadKey(_AioKey, grpc.aio.StreamUnaryClientInterceptor):
+    async def intercept_stream_unary(self, continuation: Any, client_call_details: Any, request_iterator: Any) -> Any:
+        return await continuation(await self._with_key(client_call_details), request_iterator)

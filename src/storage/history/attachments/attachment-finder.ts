@@ -25,9 +25,10 @@ export class AttachmentFinder {
   }
 
   /**
-   * Those that a message may come to name which is written after `head`. What only a draft or an unrevert shows does not
-   * count if it was uploaded to another session, because an edit might take it away while the message is written.
-   * `draftLog`: the log of the draft whose message it is.
+   * Those that a message may come to name which is written after `head`: what the session shows, and all its own
+   * uploads, because one that was uploaded again may be named only by messages that are not shown any more. What only a
+   * draft or an unrevert shows does not count if it was uploaded to another session, because an edit might take it away
+   * while the message is written. `draftLog`: the log of the draft whose message it is.
    */
   async findForWriting(
     head: Head,
@@ -39,10 +40,8 @@ export class AttachmentFinder {
     const found = await this.#find(head, shown, ids, call);
     const left = ids.filter((id) => !found.has(id));
     if (left.length === 0) return found;
-    for (const [id, attachment] of await this.#find(head, reachable(head), left, call)) {
-      // Rule: doomed-then-sealed.
-      if (attachment.uid === head.record.uid && attachment.state === "stored") found.set(id, attachment);
-    }
+    const own = await this.#context.attachments.find(head.record.uid, left, call);
+    for (const attachment of own) found.set(attachment.attachmentId, attachment);
     return found;
   }
 
@@ -105,7 +104,7 @@ export class AttachmentFinder {
   }
 }
 
-function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {
+export function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {
   return segments.some((one) => one.log === log && one.first <= seq && seq <= one.last);
 }
 

@@ -1,6 +1,6 @@
 import { checkFacts, partOf } from "../../../domain/attachment.js";
 import type { Call } from "../../../domain/call.js";
-import type { Part } from "../../../domain/chat-message.js";
+import type { Part, PartAttachment } from "../../../domain/chat-message.js";
 import { invalidArgument } from "../../../domain/errors.js";
 import type { NamedAttachment } from "../../../domain/message-body.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -41,8 +41,8 @@ export class AttachmentNames {
       if (part.attachment === undefined) return part;
       const { attachmentId } = part.attachment;
       const known = found.get(attachmentId);
-      // What a draft names cannot be refused any more when it is finished.
-      if (known === undefined && draftLog !== undefined) return part;
+      // What a draft names cannot be refused any more when it is finished. An erasure may have taken it away.
+      if (known === undefined && draftLog !== undefined) return { ...part, attachment: missing(part.attachment) };
       if (known === undefined) {
         const session = `session ${JSON.stringify(head.record.sessionId)}`;
         throw invalidArgument(`attachment_id ${JSON.stringify(attachmentId)} names no attachment of ${session}`);
@@ -65,4 +65,8 @@ export class AttachmentNames {
     const found = await this.#finder.findForWriting(head, ids, draftLog, call);
     return attachments.every(({ attachmentId, log }) => found.get(attachmentId)?.log === log);
   }
+}
+
+function missing(attachment: PartAttachment): PartAttachment {
+  return { ...attachment, missing: true };
 }

@@ -1,7 +1,8 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, Segment, SessionRecord, StoredAttachment } from "../log-store.js";
-import { isWritable, openDrafts } from "../record-facts.js";
+import { recordBatches } from "../record-batches.js";
+import { openDrafts } from "../record-facts.js";
 import { Again } from "../retries.js";
 import type { SweepFailures } from "../sweep-failures.js";
 import type { EditorWait } from "../write/editor-wait.js";
@@ -63,8 +64,7 @@ export class AttachmentRemoval {
         const pieces = state === "arriving" ? await attachments.lastPiece(one.log, call) : one.pieces;
         await attachments.change(one.log, { seenMs: nowMs, pieces }, call);
         const record = await store.readRecordByUid(one.uid, call);
-        // With a session that is gone, everything of it goes.
-        if (record === null || record.deleted || pieces !== one.pieces) continue;
+        if (record === null || pieces !== one.pieces) continue;
         await failures.attempt(record, call, async () => {
           if (await this.removeUnnamed(one, call)) onRemoved();
         });
@@ -85,17 +85,24 @@ export class AttachmentRemoval {
   }
 
   /** From now on, nothing can come to name it that does not show it already. A sweep finishes what this begins. */
-  async doom({ log }: StoredAttachment, call?: Call): Promise<void> {
+  async doom({ log }: Pick<StoredAttachment, "log">, call?: Call): Promise<void> {
     // Rule: doomed-then-sealed.
     await this.#context.attachments.change(log, { seenMs: 0, state: "doomed" }, call);
   }
 
-  /** Removes a doomed attachment, unless something names it or a draft is open that might. Resolves to whether it did. */
+  /**
+   * Removes a doomed attachment, unless something names it or a draft is open that might. Resolves to whether it was
+   * removed.
+   */
   async finish(attachment: StoredAttachment, call?: Call): Promise<boolean> {
-    // Rule: doomed-then-sealed.
-    const isStored = attachment.state !== "arriving";
-    if ((isStored && !(await this.#replaceLog(attachment, call))) || (await this.isNamed(attachment, call)))
-      return false;
+    const row = await this.#context.attachments.findLog(attachment.log, call);
+    if (row !== null && hasArrived(row)) {
+      // Rule: doomed-then-sealed.
+      if (await this.#mayGrow(attachment.uid, call)) return false;
+      // Rule: doomed-then-sealed.
+      await this.#replaceLog(attachment.uid, call);
+    }
+    if (await this.isNamed(attachment, call)) return false;
     await this.deleteNow(attachment, call);
     return true;
   }
@@ -113,27 +120,46 @@ export class AttachmentRemoval {
 
   /** Dooms what these entries name, because they are about to be erased. */
   async doomAll(entries: readonly Entry[], call?: Call): Promise<void> {
-    for (const { log } of entries.flatMap(({ body }) => body.attachments)) {
-      await this.#context.attachments.change(log, { seenMs: 0, state: "doomed" }, call);
-    }
+    for (const named of entries.flatMap(({ body }) => body.attachments)) await this.doom(named, call);
   }
 
   /**
-   * Removes all doomed attachments that nothing names. A message that is being appended at this moment may come to name
-   * one that is gone, because what it repeats was erased.
+   * Removes all doomed attachments that nothing names any more, because what named them was erased. `shows`: whether a
+   * session shows an erased message.
    */
-  async removeDoomed(call: Call): Promise<void> {
+  async removeDoomed(shows: (record: SessionRecord) => boolean, call: Call): Promise<void> {
     const { attachments, store } = this.#context;
     if (store.attachments === undefined) return;
     const nowMs = await store.timeMs(call);
+    let sealed: Set<string> | undefined;
     for (let doomed: readonly StoredAttachment[] | null = null; doomed === null || doomed.length === BATCH; ) {
       checkCall(call);
       doomed = await attachments.listSeen("doomed", nowMs - 1, BATCH, call);
+      if (doomed.length === 0) return;
+      // Rule: doomed-then-sealed.
+      sealed ??= await this.#sealShowing(shows, call);
       for (const one of doomed) {
+        if (!sealed.has(one.uid)) await this.#replaceLog(one.uid, call);
+        sealed.add(one.uid);
         if (await this.isNamed(one, call)) await attachments.change(one.log, { seenMs: nowMs }, call);
         else await this.deleteNow(one, call);
       }
     }
+  }
+
+  /**
+   * Replaces the logs of sessions that show erased messages: who has seen such a message before must not come to name
+   * its attachments. Resolves to the uids of the sessions.
+   */
+  async #sealShowing(shows: (record: SessionRecord) => boolean, call: Call): Promise<Set<string>> {
+    const sealed = new Set<string>();
+    for await (const records of recordBatches(this.#context.store, call)) {
+      for (const { uid } of records.filter(shows)) {
+        await this.#replaceLog(uid, call);
+        sealed.add(uid);
+      }
+    }
+    return sealed;
   }
 
   /** Deletes all attachments that were uploaded to a session, whatever names them. */
@@ -164,17 +190,20 @@ export class AttachmentRemoval {
     return this.#context.attachments.targetsIn(range, this.#context.options.chunk, call);
   }
 
-  /** Gives the session a fresh log. Resolves to false while a draft is open, because its log cannot be replaced. */
-  async #replaceLog({ uid }: StoredAttachment, call?: Call): Promise<boolean> {
+  /** Whether a session is being restored or has an open draft, to which a fresh log makes no difference. */
+  async #mayGrow(uid: string, call?: Call): Promise<boolean> {
+    const record = await this.#context.store.readRecordByUid(uid, call);
+    return record !== null && (record.restoring === true || (!record.deleted && openDrafts(record).length > 0));
+  }
+
+  /** Gives a session a fresh log, unless it is gone, so that nobody can append to it. */
+  async #replaceLog(uid: string, call?: Call): Promise<void> {
     const { store } = this.#context;
     const seen = await store.readRecordByUid(uid, call);
-    // Nobody can append to a session that is gone.
-    if (seen === null || !isWritable(seen)) return true;
-    return this.#context.retrying(seen.sessionId, call, async (saw) => {
+    if (seen === null || seen.deleted) return;
+    await this.#context.retrying(seen.sessionId, call, async (saw) => {
       const record = await store.readRecordByUid(uid, call);
-      if (record === null || !isWritable(record)) return true;
-      if (openDrafts(record).length > 0) return false;
-      if (record.restoring) return false;
+      if (record === null || record.deleted) return;
       const head = await this.#headOf(record, call);
       saw(head);
       if (head.state !== "open") {
@@ -182,11 +211,15 @@ export class AttachmentRemoval {
         throw new Again();
       }
       if (!(await this.#parts.writer.rollOver(head, call))) throw new Again();
-      return true;
     });
   }
 
   #headOf(record: SessionRecord, call?: Call) {
     return this.#context.headOf(record, this.#context.knownMs(), call);
   }
+}
+
+/** Whether it was whole before it was doomed, so that somebody may have come to name it. */
+export function hasArrived({ sha256 }: StoredAttachment): boolean {
+  return sha256 !== "";
 }

@@ -11,9 +11,9 @@ export interface StoredAttachment extends Attachment {
   /** When a sweep last looked at it, in milliseconds by the store's clock; at first, when it was stored. */
   readonly seenMs: number;
   /**
-   * `arriving`: its bytes are being stored, and nobody sees it. `stored`: it is whole. `doomed`: it is to be removed.
-   * Nothing can come to name it any more but what shows it already, and its id is free, but it is there as long as
-   * anything names it. No state goes back.
+   * `arriving`: its bytes are being stored, and nobody sees it; `size` is 0 and `sha256` empty. `stored`: it is whole.
+   * `doomed`: it is to be removed. Nothing can come to name it any more but what shows it already, and its id is free,
+   * but it is there as long as anything names it. No state goes back.
    */
   readonly state: "arriving" | "stored" | "doomed";
   /** How many pieces a sweep has seen of one that arrives. */
@@ -41,7 +41,9 @@ export interface Naming {
  * here changes a record. Outcomes that are unknown are read back, as those of `append` are.
  */
 export interface AttachmentTable {
-  /** Adds the row of one that arrives. Safe to repeat. `gone`: nothing was stored, because the session does not live. */
+  /**
+   * Adds the row of one that arrives. Safe to repeat. `gone`: nothing was stored, because the session does not live.
+   */
   begin(attachment: StoredAttachment, call?: Call): Promise<"stored" | "gone">;
 
   /**
@@ -107,7 +109,9 @@ export interface AttachmentTable {
   /** What names one of these ids in these logs, in any order. */
   findNamings(logs: readonly string[], attachmentIds: readonly string[], call?: Call): Promise<readonly Naming[]>;
 
-  /** What names attachments in these logs: by attachment id (by code unit or by byte, but always the same), after one. */
+  /**
+   * What names attachments in these logs, by attachment id (by code unit or by byte, but always the same), after an id.
+   */
   listNamings(logs: readonly string[], afterId: string, limit: number, call?: Call): Promise<readonly Naming[]>;
 
   /**

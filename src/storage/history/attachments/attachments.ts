@@ -105,8 +105,20 @@ export class Attachments {
     });
   }
 
+  /** The attachment with this log, whoever names it, and all its bytes. Null when there is none. */
+  async stored(log: string, onLost: () => DomainError, call?: Call): Promise<AttachmentContent | null> {
+    const attachment = await this.#context.attachments.findLog(log, call);
+    return attachment && { attachment, pieces: this.#pieces(attachment, 0, attachment.size, call, onLost) };
+  }
+
   /** Reads one piece ahead of the reader. */
-  async *#pieces({ log, attachmentId }: StoredAttachment, from: number, to: number, call?: Call) {
+  async *#pieces(
+    { log, attachmentId }: StoredAttachment,
+    from: number,
+    to: number,
+    call?: Call,
+    onLost = () => removedMeanwhile(attachmentId),
+  ) {
     const { attachments } = this.#context;
     const read = (seq: number) => {
       const reading = attachments.readPieces(log, seq, 1, call);
@@ -118,10 +130,7 @@ export class Attachments {
     for (let at = from; at < to && next !== null; ) {
       checkCall(call);
       const [piece] = await next;
-      if (piece === undefined) {
-        const text = `Attachment ${JSON.stringify(attachmentId)} was removed while it was read`;
-        throw new DomainError("unavailable", text);
-      }
+      if (piece === undefined) throw onLost();
       const start = (seq - 1) * PIECE_BYTES;
       const bytes = piece.subarray(at - start, Math.min(piece.length, to - start));
       at += bytes.length;
@@ -138,6 +147,10 @@ export class Attachments {
       return work(head);
     });
   }
+}
+
+function removedMeanwhile(attachmentId: string): DomainError {
+  return new DomainError("unavailable", `Attachment ${JSON.stringify(attachmentId)} was removed while it was read`);
 }
 
 function isNamed(attachmentId: string): DomainError {

@@ -9,6 +9,7 @@ import { DomainError, invalidArgument, notFound } from "../../../domain/errors.j
 import type { Head, HistoryContext } from "../heads.js";
 import type { SessionRecord, StoredAttachment } from "../log-store.js";
 import { type AttachmentFinder, wholeLog } from "./attachment-finder.js";
+import { hasArrived } from "./attachment-removal.js";
 import { type Arrived, cutIntoPieces } from "./piece-writer.js";
 
 /** How many uploads to one session may be under way. */
@@ -122,9 +123,12 @@ export class Uploader {
   /** Takes back an upload that has failed. */
   async #abandon(record: SessionRecord, log: string): Promise<void> {
     const { attachments, store, options, counts, quotas } = this.#context;
-    const row = await attachments.findLog(log);
-    if (row?.state === "stored") return;
+    const before = await attachments.findLog(log);
+    if (before?.state === "stored") return;
     await attachments.change(log, { seenMs: 0, state: "doomed" });
+    // A request that was thought lost may have made it whole. A sweep removes it then, unless something names it.
+    const doomed = await attachments.findLog(log);
+    if (doomed !== null && hasArrived(doomed)) return;
     const bytes = counts.counts(record) ? await store.entryBytes([wholeLog(log)]) : 0;
     while (await store.deleteEntries(wholeLog(log), options.chunk));
     await attachments.remove(log);

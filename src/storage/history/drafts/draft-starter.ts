@@ -105,7 +105,7 @@ export class DraftStarter {
 
   async #write(draft: FoundDraft, { messageId, step }: Wanted, call: Call): Promise<DraftVersion> {
     const { writer } = this.#parts;
-    // Rule: doomed-then-sealed. No attachment is removed while a draft is open.
+    // No attachment of the session is removed while a draft is open, which it is by now.
     const filled = await writer.fill(draft.record.sessionId, step, call);
     if (!(await writer.write(draft, filled, call, 0))) throw new Again();
     return { messageId, version: 1 };

@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { isErased } from "../../../domain/erasure.js";
 import { MessageBody } from "../../../domain/message-body.js";
+import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
 import { bytesOf } from "../byte-counts.js";
 import { kindOf } from "../drafts/draft-entry.js";
 import { hasVerdict } from "../drafts/finish-check.js";
@@ -53,12 +54,13 @@ export async function endedLogs(
  * message counts as a copy of its own in `places`. Resolves to whether there was anything in them.
  */
 export async function eraseDrafts(
-  context: HistoryContext,
+  parts: OverwriteParts,
   record: SessionRecord,
   messageId: string,
   places: ErasedPlaces,
   call: Call,
 ): Promise<boolean> {
+  const { context } = parts;
   const { store, options } = context;
   let isChanged = false;
   const logs = await draftLogs(context, record.uid, messageId, call);
@@ -68,13 +70,7 @@ export async function eraseDrafts(
       const { entries } = await store.readRange(log, first, OPEN_END, { limit: options.chunk }, call);
       if (entries.length === 0) break;
       const left = entries.filter(({ body }) => holdsContent(body));
-      if (left.length > 0) {
-        await store.overwriteEntries(
-          left.map((entry) => ({ ...entry, body: NOTHING })),
-          call,
-        );
-        noteOverwritten(context, record, left, NOTHING);
-      }
+      await overwrite(parts, [record], left, NOTHING, call);
       isChanged ||= left.length > 0;
       last = entries.at(-1);
       first += entries.length;
@@ -84,15 +80,31 @@ export async function eraseDrafts(
   return isChanged;
 }
 
-/** Notes how many bytes less these entries take, as far as they are a session's own, now that they have this body. */
-export function noteOverwritten(
-  { counts, quotas }: HistoryContext,
-  record: SessionRecord,
+/** What overwriting needs of the other parts of the engine. */
+export interface OverwriteParts {
+  readonly context: HistoryContext;
+  readonly removal: AttachmentRemoval;
+}
+
+/** Gives entries another body that names no attachments. `records`: those whose own entries they may be. */
+export async function overwrite(
+  { context, removal }: OverwriteParts,
+  records: readonly SessionRecord[],
   entries: readonly Entry[],
   body: MessageBody,
-): void {
-  const own = entries.filter(({ log }) => ownerOf(log) === record.uid);
-  if (own.length > 0 && counts.counts(record)) quotas.note(record, own.length * body.storedBytes - bytesOf(own));
+  call: Call,
+): Promise<void> {
+  if (entries.length === 0) return;
+  const { store, counts, quotas } = context;
+  await removal.doomAll(entries, call);
+  await store.overwriteEntries(
+    entries.map((entry) => ({ ...entry, body })),
+    call,
+  );
+  for (const record of records) {
+    const own = entries.filter(({ log }) => ownerOf(log) === record.uid);
+    if (own.length > 0 && counts.counts(record)) quotas.note(record, own.length * body.storedBytes - bytesOf(own));
+  }
 }
 
 /**

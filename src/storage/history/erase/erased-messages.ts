@@ -5,11 +5,11 @@ import type { HistoryContext } from "../heads.js";
 import type { Entry, SessionRecord } from "../log-store.js";
 import { locate } from "../read/lookup.js";
 import { openSegments } from "../read/pieces.js";
+import { recordBatches } from "../record-batches.js";
 import { isWritable, openDrafts, ownerOf } from "../record-facts.js";
 import { logsOf, namedSegments, OPEN_END } from "../segments.js";
 import { draftLogs, endedLogs } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
-import { recordBatches } from "./record-batches.js";
 
 /** What an erasure overwrites. */
 export interface ErasureTarget {

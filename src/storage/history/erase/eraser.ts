@@ -6,13 +6,14 @@ import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-p
 import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
+import { openSegments } from "../read/pieces.js";
+import { recordBatches } from "../record-batches.js";
 import { openDrafts } from "../record-facts.js";
 import type { RecordReplacer } from "../write/record-replacer.js";
-import { eraseDrafts, noteOverwritten } from "./erased-drafts.js";
+import { eraseDrafts, overwrite } from "./erased-drafts.js";
 import { ErasedMessages, type ErasureTarget } from "./erased-messages.js";
 import { ErasedPlaces } from "./erased-places.js";
 import { ErasureMarks } from "./erasure-marks.js";
-import { recordBatches } from "./record-batches.js";
 
 /** What an erasure needs of the other parts of the engine. */
 export interface EraserParts {
@@ -78,7 +79,7 @@ export class Eraser {
     let round = 1;
     // Rule: erase-until-clean. What was read in one round may be written where that round has been already.
     while (await this.#round(erasure, round)) round++;
-    await this.#parts.removal.removeDoomed(options);
+    await this.#parts.removal.removeDoomed((record) => erasure.places.within(openSegments(record)) !== null, options);
     await store.cleanFiles?.(options);
     return { copies: erasure.places.count };
   }
@@ -118,16 +119,13 @@ export class Eraser {
       // timestamp.
       const copies = (await context.store.findCopies(records, message, options)).filter(({ log }) => !drafts.has(log));
       const left = copies.filter((entry) => !isErased(entry.body));
-      const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
-      await this.#parts.removal.doomAll(left, options);
-      if (left.length > 0) await context.store.overwriteEntries(erased, options);
-      for (const record of records) noteOverwritten(context, record, left, ERASED_BODY);
+      await overwrite(this.#parts, records, left, ERASED_BODY, options);
       for (const entry of copies) places.add(entry, left.includes(entry));
       isChanged ||= left.length > 0;
     }
     for (const record of records.filter(({ sessionId }) => sessionIds.has(sessionId))) {
       if (await this.#settleDrafts(record, messageId, options)) isChanged = true;
-      if (await eraseDrafts(context, record, messageId, places, options)) isChanged = true;
+      if (await eraseDrafts(this.#parts, record, messageId, places, options)) isChanged = true;
     }
     return isChanged;
   }

@@ -5,11 +5,12 @@ import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
 import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../log-store.js";
+import { openSegments } from "../read/pieces.js";
+import { recordBatches } from "../record-batches.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
-import { noteOverwritten } from "./erased-drafts.js";
+import { overwrite } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
 import { ErasureMarks } from "./erasure-marks.js";
-import { recordBatches } from "./record-batches.js";
 
 /** What the erasure of an owner needs of the other parts of the engine. */
 export interface OwnerEraserParts {
@@ -59,7 +60,7 @@ export class OwnerEraser {
       // Rule: erase-until-clean. What was read before it was overwritten may be written where this round has been.
       if (!(await this.#eraseCopies(erasure, round))) break;
     }
-    await this.#parts.removal.removeDoomed(options);
+    await this.#parts.removal.removeDoomed((record) => erasure.places.within(openSegments(record)) !== null, options);
     await context.store.cleanFiles?.(options);
     await this.#release(erasure);
     return { sessions: recordsOf(erasure).length, copies: erasure.places.count };
@@ -131,15 +132,11 @@ export class OwnerEraser {
     places: ErasedPlaces,
     options: EraseOptions,
   ): Promise<boolean> {
-    const { context } = this.#parts;
     const entries = await this.#read(found, options);
     const left = entries.filter(
       ({ body }) => !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined),
     );
-    const erased = left.map((entry) => ({ ...entry, body: ERASED_BODY }));
-    await this.#parts.removal.doomAll(left, options);
-    if (left.length > 0) await context.store.overwriteEntries(erased, options);
-    noteOverwritten(context, record, left, ERASED_BODY);
+    await overwrite(this.#parts, [record], left, ERASED_BODY, options);
     for (const entry of entries) places.add(entry, left.includes(entry));
     return left.length > 0;
   }

@@ -1,5 +1,5 @@
 import type { Call } from "../../../domain/call.js";
-import { DomainError, invalidArgument } from "../../../domain/errors.js";
+import { type DomainError, invalidArgument } from "../../../domain/errors.js";
 import { inOrder } from "../../../domain/labels.js";
 import { sessionFields } from "../../../domain/session.js";
 import type {
@@ -18,6 +18,7 @@ import { ownerOf } from "../record-facts.js";
 import { totalLength } from "../segments.js";
 import { Owners } from "./owners.js";
 import { planRestore, type RestorePlan } from "./restore-plan.js";
+import { RestoredAttachments, sweptAway } from "./restored-attachments.js";
 
 /** Restores sessions of a backup into a store: messages first, the record last. */
 export class Restorer {
@@ -37,12 +38,15 @@ export class Restorer {
     const plan = this.#plan(image, uid);
     if (plan === null) return { kind: "unshared" };
     const origin = await this.#originOf(image, call);
-    const sources = await this.#owners.raise(plan.shared);
+    const sharedAttachments = image.sharedAttachments ?? new Map();
+    const sources = await this.#owners.raise(plan.shared, sharedAttachments.values());
     if (sources === null) return { kind: "unshared" };
     const record = this.#recordOf(image, uid, plan, origin, sources);
-    const kind = await this.#write(record, plan, read, call);
-    if (kind === "exists") await this.#owners.lower(sources);
-    return kind === "exists" ? { kind } : { kind, written: plan.written };
+    const attachments = new RestoredAttachments(this.#context, record, sharedAttachments);
+    const kind = await this.#write(record, plan, attachments, read, call);
+    if (kind === "restored") return { kind, written: plan.written, attachments: attachments.written };
+    await this.#owners.lower(sources);
+    return { kind };
   }
 
   /**
@@ -62,7 +66,13 @@ export class Restorer {
     throw tooLongChain(image.sessionId, bytesOf(packed.ancestry), maxAncestryBytes);
   }
 
-  async #write(record: NextRecord, plan: RestorePlan, read: ReadNumbers, call?: Call): Promise<"restored" | "exists"> {
+  async #write(
+    record: NextRecord,
+    plan: RestorePlan,
+    attachments: RestoredAttachments,
+    read: ReadNumbers,
+    call?: Call,
+  ): Promise<RestoreOutcome["kind"]> {
     const { store } = this.#context;
     const { uid, sessionId, sources } = record;
     let full: NextRecord;
@@ -79,7 +89,11 @@ export class Restorer {
         restoring: true,
       } as const;
       if ((await store.createRecord(hidden, call)) === "exists") throw sweptAway(sessionId);
-      for (const range of plan.written) await this.#writeRange(range, record, plan, read, call);
+      for (const range of plan.written) await this.#writeRange(range, record, plan, attachments, read, call);
+      if (!(await attachments.areSharedKept(plan.shared, call))) {
+        if (await this.#discard(uid, call)) return "unshared";
+        throw sweptAway(sessionId);
+      }
       full = await this.#withLastTimes(record, call);
     } catch (error) {
       if (await this.#discard(uid, call)) await this.#owners.lower(sources);
@@ -96,6 +110,7 @@ export class Restorer {
     { place, ...numbers }: WrittenRange,
     record: NextRecord,
     plan: RestorePlan,
+    attachments: RestoredAttachments,
     read: ReadNumbers,
     call?: Call,
   ): Promise<void> {
@@ -104,7 +119,11 @@ export class Restorer {
     const others = plan.segments.filter((segment) => ownerOf(segment.log) !== record.uid);
     let seq = place.first;
     for await (const messages of read(numbers)) {
-      const entries = messages.map((message, i) => toEntry(message, place.log, seq + i, sessionId));
+      const entries: Entry[] = [];
+      for (const [i, message] of messages.entries()) {
+        const body = await attachments.bodyOf(message, call);
+        entries.push(toEntry({ ...message, body }, place.log, seq + i, sessionId));
+      }
       const ids = entries.map(({ id }) => id);
       const known = isShown && others.length > 0 ? await locate(this.#context, others, ids, call) : null;
       if (known && known.size > 0) throw twice([...known.keys()][0] ?? "", sessionId);
@@ -181,9 +200,4 @@ function toEntry(message: BackupMessage, log: string, seq: number, sessionId: st
 
 function twice(messageId: string, sessionId: string): DomainError {
   return invalidArgument(`Message ${JSON.stringify(messageId)} is in session ${JSON.stringify(sessionId)} twice`);
-}
-
-function sweptAway(sessionId: string): DomainError {
-  const text = `Session ${JSON.stringify(sessionId)} took so long that a sweep has cleared it away; import it again`;
-  return new DomainError("unavailable", text);
 }

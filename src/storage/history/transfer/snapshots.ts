@@ -1,3 +1,4 @@
+import type { AttachmentContent } from "../../../domain/attachment.js";
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import { sessionFields } from "../../../domain/session.js";
@@ -10,6 +11,7 @@ import type {
   StoredRange,
 } from "../../../domain/session-image.js";
 import type { StorageProvider } from "../../storage-provider.js";
+import type { Attachments } from "../attachments/attachments.js";
 import { type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Origin, Segment, SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
@@ -21,10 +23,12 @@ import { undoAt } from "../undo.js";
 export class Snapshots {
   readonly #context: HistoryContext;
   readonly #reader: Reader;
+  readonly #attachments: Attachments;
 
-  constructor(context: HistoryContext, reader: Reader) {
+  constructor(context: HistoryContext, reader: Reader, attachments: Attachments) {
     this.#context = context;
     this.#reader = reader;
+    this.#attachments = attachments;
   }
 
   /** Implements {@link StorageProvider.scanSessions}. */
@@ -73,6 +77,16 @@ export class Snapshots {
       if (record?.uid !== snapshot.uid || !this.#isKept(record, range)) throw this.#vanished(snapshot);
     }
     return entries.map(storedMessage);
+  }
+
+  /** Implements {@link StorageProvider.readStoredAttachment}. */
+  async attachment(snapshot: SessionSnapshot, log: string, call?: Call): Promise<AttachmentContent | null> {
+    const found = await this.#attachments.stored(log, () => this.#vanished(snapshot), call);
+    if (found !== null) return found;
+    // Unless a message still names it, the message of the snapshot has been erased or cleared away with it.
+    const [naming] = await this.#context.attachments.namings(log, undefined, 1, call);
+    if (naming === undefined) throw this.#vanished(snapshot);
+    return null;
   }
 
   /**

@@ -42,8 +42,8 @@ export class RecordReplacer {
     if (stored.forks > 0) return stored;
     // Rule: lower-unnamed-only.
     if (namedSegments(stored).some((segment) => ownerOf(segment.log) !== stored.uid)) return stored;
-    // Its messages may name attachments of its sources, although it shows none of their messages any more.
     const [foreign] = (await store.attachments?.targetsIn({ foreignTo: stored.uid }, 1)) ?? [];
+    // Rule: named-sources-stay.
     if (foreign !== undefined) return stored;
     const next = { ...nextOf(stored), sources: [], revision: stored.revision + 1 };
     // The end of the call must not interrupt this, because a count that is not lowered stays too high for ever.

@@ -1,6 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { AttachmentService } from "../../../../gen/sessionpool/v1/attachment_service_pb.js";
 import { CountMessagesResponseSchema, MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { ApiError } from "../../../../src/api/api-error.js";
 import type { ApiContext, ApiMethod } from "../../../../src/api/method-table.js";
@@ -293,6 +294,112 @@ describe("a stream", () => {
   });
 });
 
+describe("an upload", () => {
+  const CHUNK = { ...ANSWER, chunk: new Uint8Array(3) } as Message;
+
+  it("gets its messages as it takes them, counts as a stream until it is answered, and its bytes are counted", async () => {
+    const { pipeline, metrics } = makePipeline();
+    const taken: Message[] = [];
+    const method = uploadMethod(async (rest) => {
+      expect(pipeline.openStreams).toBe(1);
+      for await (const message of rest) taken.push(message);
+      return ANSWER;
+    });
+    expect(await pipeline.upload(method, CHUNK, sent(CHUNK, CHUNK), frontCall())).toBe(ANSWER);
+    expect(taken).toEqual([CHUNK, CHUNK]);
+    expect(pipeline.openStreams).toBe(0);
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('session_pool_attachment_stored_bytes_total{front="rest"} 9');
+    expect(text).not.toContain("session_pool_uploads_ended_early_total{");
+  });
+
+  it("may last while its client sends, but no step of the service longer than a call", async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { pipeline } = makePipeline({ serverLimits: { unaryDeadlineMs: 1000 } });
+    const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+    const slowly = (async function* () {
+      for (let i = 0; i < 3; i++) {
+        await wait(5000);
+        yield CHUNK;
+      }
+    })();
+    let signal: AbortSignal | undefined;
+    const hanging = uploadMethod(async (rest, context) => {
+      ({ signal } = context);
+      for await (const _ of rest) await wait(900);
+      return new Promise(() => {});
+    });
+    const answer = pipeline.upload(hanging, CHUNK, slowly, frontCall());
+    const refused = expect(answer).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    await vi.advanceTimersByTimeAsync(3 * 5900 + 999);
+    expect(signal?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(signal?.aborted).toBe(true);
+    await refused;
+  });
+
+  it("ends with its client, at its deadline, with its credential and with the server, and counts as ended early", async () => {
+    const { pipeline, metrics } = makePipeline();
+    const signals: (AbortSignal | undefined)[] = [];
+    const method = uploadMethod(async (rest, { signal }) => {
+      signals.push(signal);
+      for await (const _ of rest);
+      return ANSWER;
+    });
+    const [gone, revoked] = [new AbortController(), new AbortController()];
+    const { call, end } = passingDeadline();
+    const begin = (changes: Partial<FrontCall>) => pipeline.upload(method, CHUNK, silence(), frontCall(changes));
+    const uploads = [
+      begin({ signal: gone.signal }),
+      begin(call),
+      begin({ principal: { ...READER, revoked: revoked.signal } }),
+      begin({}),
+    ].map((upload) => upload.catch(({ code }: ApiError) => code));
+    gone.abort();
+    end();
+    revoked.abort();
+    await Promise.all(uploads.slice(0, 3));
+    await pipeline.stop();
+    expect(await Promise.all(uploads)).toEqual([
+      Code.Canceled,
+      Code.DeadlineExceeded,
+      Code.Unauthenticated,
+      Code.Unavailable,
+    ]);
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true, true, true, true]);
+    expect(await metrics.registry.metrics()).toContain('session_pool_uploads_ended_early_total{front="rest"} 4');
+    await expect(begin({})).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  it("is not counted as ended early when it is refused after its end", async () => {
+    const { pipeline, metrics } = makePipeline();
+    const method = uploadMethod(async (rest) => {
+      for await (const _ of rest);
+      throw new DomainError("already_exists", "taken");
+    });
+    await expect(pipeline.upload(method, CHUNK, sent(), frontCall())).rejects.toMatchObject({
+      code: Code.AlreadyExists,
+    });
+    expect(await metrics.registry.metrics()).not.toMatch(/(ended_early|stored_bytes)_total\{/);
+  });
+});
+
+describe("a download", () => {
+  it("ends when the store takes longer for a message than a call may, and its bytes are counted", async () => {
+    const { pipeline, metrics } = makePipeline({ serverLimits: { unaryDeadlineMs: 10 } });
+    const method = streamMethod(async function* () {
+      yield { ...ANSWER, chunk: new Uint8Array(7) } as Message;
+      await new Promise(() => {});
+    });
+    const events = await pipeline.stream({ ...method, isTransfer: true }, REQUEST, frontCall());
+    await expect(collect(events)).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+    expect(pipeline.openStreams).toBe(0);
+    const text = await metrics.registry.metrics();
+    expect(text).toContain('session_pool_attachment_served_bytes_total{front="rest"} 7');
+  });
+});
+
 describe("a stopping server", () => {
   it("lets calls finish, refuses new ones, and ends streams with unavailable", async () => {
     const { pipeline } = makePipeline();
@@ -413,6 +520,21 @@ function silentStream(onBegin: (context: ApiContext) => void = () => undefined):
     onBegin(context);
     return { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }) };
   });
+}
+
+function uploadMethod(upload: (rest: AsyncIterable<Message>, context: ApiContext) => Promise<Message>): ApiMethod {
+  const desc = AttachmentService.method.uploadAttachment;
+  const implementation: ApiMethod["upload"] = (_first, rest, context) => upload(rest, context);
+  return { desc, scope: "write", ticket: "none", grpcOnly: false, upload: implementation };
+}
+
+async function* sent(...messages: Message[]): AsyncGenerator<Message> {
+  yield* messages;
+}
+
+/** What a client sends who sends nothing and does not end. */
+function silence(): AsyncIterable<Message> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) };
 }
 
 async function collect(events: AsyncIterable<Message>): Promise<Message[]> {

@@ -3,6 +3,7 @@ import { connect as connectHttp2, createServer as createHttp2Server, type Http2S
 import type { AddressInfo } from "node:net";
 import type { DescMessage, Message, MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
+import { AttachmentService } from "../../../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
@@ -14,14 +15,19 @@ import { type Admission, type AdmissionKind, Admissions } from "../../../../src/
 import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
 
 /** The table of methods without implementations: the fake pipeline answers. */
-export const METHODS: readonly ApiMethod[] = [SessionService, MessageService, TodoService, TodoTrackerService].flatMap(
-  (service) =>
-    service.methods.map((desc) => ({
-      desc,
-      scope: "write" as const,
-      ticket: "none" as const,
-      grpcOnly: service === TodoTrackerService,
-    })),
+export const METHODS: readonly ApiMethod[] = [
+  SessionService,
+  MessageService,
+  AttachmentService,
+  TodoService,
+  TodoTrackerService,
+].flatMap((service) =>
+  service.methods.map((desc) => ({
+    desc,
+    scope: "write" as const,
+    ticket: "none" as const,
+    grpcOnly: service === TodoTrackerService,
+  })),
 );
 
 export interface SeenCall {
@@ -33,6 +39,8 @@ export interface SeenCall {
 /** Gives every call the same answer, and records the calls. */
 export class FakePipeline implements CallPipeline {
   readonly calls: SeenCall[] = [];
+  /** The messages of uploads after their first ones. */
+  readonly rest: Message[] = [];
   readonly #admissions: Admissions;
   /** The error that the next calls end with. */
   error: unknown;
@@ -66,6 +74,13 @@ export class FakePipeline implements CallPipeline {
   async stream(method: ApiMethod, request: Message, call: FrontCall): Promise<AsyncIterable<Message>> {
     this.#note(method, request, call);
     return this.events(request, call);
+  }
+
+  /** The first message is noted as the request. */
+  async upload(method: ApiMethod, first: Message, rest: AsyncIterable<Message>, call: FrontCall): Promise<Message> {
+    this.#note(method, first, call);
+    for await (const message of rest) this.rest.push(message);
+    return this.answer(method, first, call);
   }
 
   answerWith<D extends DescMessage>(desc: D, init: MessageInitShape<D>): void {

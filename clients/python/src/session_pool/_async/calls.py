@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc
+from sessionpool.v1.attachment_service_pb2_grpc import AttachmentServiceStub
 from sessionpool.v1.message_service_pb2_grpc import MessageServiceStub
 from sessionpool.v1.session_service_pb2_grpc import SessionServiceStub
 from sessionpool.v1.todo_service_pb2_grpc import TodoServiceStub, TodoTrackerServiceStub
@@ -13,6 +14,7 @@ from session_pool.retry import Patience
 from session_pool.transport import async_channel, async_sleep
 
 if TYPE_CHECKING:
+    from sessionpool.v1.attachment_service_pb2_grpc import AttachmentServiceAsyncStub
     from sessionpool.v1.message_service_pb2_grpc import MessageServiceAsyncStub
     from sessionpool.v1.session_service_pb2_grpc import SessionServiceAsyncStub
     from sessionpool.v1.todo_service_pb2_grpc import TodoServiceAsyncStub, TodoTrackerServiceAsyncStub
@@ -35,6 +37,8 @@ class Calls:
     """
     messages: MessageServiceAsyncStub
     """The stub with every RPC of MessageService, for the messages of `sessionpool.v1.message_service_pb2`."""
+    attachments: AttachmentServiceAsyncStub
+    """The stub with every RPC of AttachmentService, for the messages of `sessionpool.v1.attachment_service_pb2`."""
     todos: TodoServiceAsyncStub
     """The stub with every RPC of TodoService, for the messages of `sessionpool.v1.todo_service_pb2`."""
     todo_tracker: TodoTrackerServiceAsyncStub
@@ -62,6 +66,7 @@ class Calls:
             tls: True for TLS with the certificates that this machine trusts, or your own credentials. If absent, the
                 scheme of a URL decides, and there is no TLS without one.
             timeout: Seconds that each attempt of a call may take. It applies neither to `watch` nor to `erase_message`.
+                Of an upload or a download, it is how long the service may let nothing move.
             retry_for: Seconds after the first failure in which a call is sent again when the server cannot be reached
                 (`UNAVAILABLE`), does not answer in time (`DEADLINE_EXCEEDED`), or is too busy and says when to come
                 back (`RESOURCE_EXHAUSTED` with `retry-after`). With 0, every call is sent only once.
@@ -73,6 +78,7 @@ class Calls:
         self._retry_for = retry_for
         self.sessions = SessionServiceStub(self._channel)
         self.messages = MessageServiceStub(self._channel)
+        self.attachments = AttachmentServiceStub(self._channel)
         self.todos = TodoServiceStub(self._channel)
         self.todo_tracker = TodoTrackerServiceStub(self._channel)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from session_pool._async.attachments import Attachments
 from session_pool._async.drafting import Drafting
 from session_pool._async.history import History
 from session_pool._async.sessions import Sessions
@@ -7,7 +8,7 @@ from session_pool._async.todos import Todos
 from session_pool._async.watch import Watching
 
 
-class AsyncSessionPoolClient(Sessions, History, Drafting, Watching, Todos):
+class AsyncSessionPoolClient(Sessions, History, Drafting, Watching, Attachments, Todos):
     """A client of one server. It keeps its connection until `close` or the end of the `with` block.
 
     Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time.

@@ -1,5 +1,5 @@
-import { type Call, checkCall } from "../../../domain/call.js";
-import type { LogStore, SessionRecord } from "../log-store.js";
+import { type Call, checkCall } from "../../domain/call.js";
+import type { LogStore, SessionRecord } from "./log-store.js";
 
 /** How many records are read at a time. */
 const BATCH = 100;

@@ -1,0 +1,71 @@
+/** The columns of an attachment, in the order that `toAttachment` expects. */
+const ATTACHMENT =
+  "a.uid, a.log, a.attachment_id, a.media_type, a.name, a.size, a.sha256, a.create_time, a.seen, a.state, a.pieces";
+/** The columns of a naming, in the order that `toNaming` expects. */
+const NAMING = "n.uid, n.log, n.seq, n.attachment_id, n.target_uid, n.target_log";
+
+/** The statements about attachments. */
+export function attachmentStatements(s: string) {
+  const select = `SELECT ${ATTACHMENT} FROM ${s}.attachments AS a`;
+  const names = `${s}.attachment_names AS n`;
+  return {
+    /** Locks the record, and so waits for standbys, also when an earlier send of it has added the row. */
+    beginAttachment: `WITH living AS MATERIALIZED (
+        SELECT s.uid, s.namespace FROM ${s}.sessions AS s
+          WHERE s.uid = $1 AND s.namespace = $3 AND cardinality(s.logs) > 0 FOR NO KEY UPDATE
+      ), added AS (
+        INSERT INTO ${s}.attachments
+            (uid, log, namespace, attachment_id, media_type, name, size, sha256, create_time, seen, state, pieces)
+          SELECT l.uid, $2, l.namespace, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM living AS l ON CONFLICT DO NOTHING
+      )
+      SELECT count(*) FROM living`,
+    /** Locks the row against a change of its state, and so waits for standbys like `beginAttachment`. */
+    putPiece: `WITH arriving AS MATERIALIZED (
+        SELECT a.uid, a.log FROM ${s}.attachments AS a
+          WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3 AND a.state = 'arriving' FOR SHARE
+      ), stored AS (
+        INSERT INTO ${s}.attachment_pieces (uid, log, seq, bytes)
+          SELECT a.uid, a.log, $4::bigint, $5::bytea FROM arriving AS a ON CONFLICT DO NOTHING
+      )
+      SELECT count(*) FROM arriving`,
+    completeAttachment: `SELECT ${ATTACHMENT} FROM ${s}.complete_attachment_1($1, $2, $3, $4, $5, $6, $7) AS a`,
+    readPieces: `SELECT p.seq, p.bytes FROM ${s}.attachment_pieces AS p
+      WHERE p.uid = $1 AND p.log = $2 AND p.seq BETWEEN $3 AND $4 ORDER BY p.seq`,
+    lastPiece: `SELECT p.seq FROM ${s}.attachment_pieces AS p WHERE p.uid = $1 AND p.log = $2 ORDER BY p.seq DESC LIMIT 1`,
+    findAttachments: `SELECT ${ATTACHMENT} FROM unnest($3::text[]) AS i(id) CROSS JOIN LATERAL (
+        SELECT a.* FROM ${s}.attachments AS a
+          WHERE a.uid = $1 AND a.attachment_id = i.id AND a.state = 'stored' AND a.namespace = $2 OFFSET 0
+      ) AS a`,
+    attachmentOf: `${select} WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3`,
+    listAttachments: `${select} WHERE a.uid = $1 AND a.namespace = $2 AND a.log > $3 ORDER BY a.log ${limit("$4")}`,
+    listSeen: `${select} WHERE a.namespace = $1 AND a.state = $2 AND a.seen <= $3 ORDER BY a.seen ${limit("$4")}`,
+    changeAttachment: `UPDATE ${s}.attachments AS a
+      SET seen = $4, state = coalesce($5, a.state), pieces = coalesce($6, a.pieces)
+      WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3`,
+    removeAttachment: `DELETE FROM ${s}.attachments AS a WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3`,
+    attachmentUsage: `SELECT coalesce(sum(a.size), 0)::bigint, count(*) FILTER (WHERE a.state = 'arriving')
+      FROM ${s}.attachments AS a WHERE a.uid = $1 AND a.namespace = $2`,
+    namings: `SELECT ${NAMING} FROM ${names}
+      WHERE n.target_uid = $1 AND n.target_log = $2 AND (n.uid, n.log, n.seq) > ($3, $4, $5)
+      ORDER BY n.uid, n.log, n.seq ${limit("$6")}`,
+    findNamings: `SELECT ${NAMING} FROM unnest($1::text[], $2::text[]) AS l(uid, log)
+      CROSS JOIN unnest($3::text[]) AS i(id) CROSS JOIN LATERAL (
+        SELECT n.* FROM ${names} WHERE n.uid = l.uid AND n.log = l.log AND n.attachment_id = i.id OFFSET 0
+      ) AS n`,
+    /** At most a page of each log is read. */
+    listNamings: `SELECT ${NAMING} FROM unnest($1::text[], $2::text[]) AS l(uid, log) CROSS JOIN LATERAL (
+        SELECT n.* FROM ${names} WHERE n.uid = l.uid AND n.log = l.log AND n.attachment_id > $3
+          ORDER BY n.attachment_id, n.seq ${limit("$4")}
+      ) AS n
+      ORDER BY n.attachment_id, n.uid, n.log, n.seq ${limit("$4")}`,
+    targetsInRange: `SELECT DISTINCT n.target_uid, n.target_log FROM ${names}
+      WHERE n.uid = $1 AND n.log = $2 AND n.seq BETWEEN $3 AND $4 LIMIT $5`,
+    foreignTargets: `SELECT DISTINCT n.target_uid, n.target_log FROM ${names}
+      WHERE n.uid = $1 AND n.target_uid <> $1 LIMIT $2`,
+  };
+}
+
+/** As in list-statements.ts. */
+function limit(parameter: string): string {
+  return `LIMIT (SELECT ${parameter}::bigint)`;
+}
