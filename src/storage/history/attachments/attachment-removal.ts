@@ -41,6 +41,7 @@ export class AttachmentRemoval {
     const { options, store } = this.#context;
     if (store.attachments === undefined) return;
     const nowMs = await store.timeMs(call);
+    await store.attachments.clearLate?.(nowMs - options.sweepAgeMs, call);
     for (const state of ["arriving", "doomed", "stored"] as const) {
       const untilMs = nowMs - (state === "stored" ? options.attachmentIdleMs : options.sweepAgeMs);
       await this.#sweepAll(state, untilMs, nowMs, failures, call, onRemoved);
@@ -64,6 +65,8 @@ export class AttachmentRemoval {
         const pieces = state === "arriving" ? await attachments.lastPiece(one.log, call) : one.pieces;
         await attachments.change(one.log, { seenMs: nowMs, pieces }, call);
         const record = await store.readRecordByUid(one.uid, call);
+        // A row may come late where the store does not check the session in the same step.
+        if (record === null) await this.deleteNow(one, call);
         if (record === null || pieces !== one.pieces) continue;
         await failures.attempt(record, call, async () => {
           if (await this.removeUnnamed(one, call)) onRemoved();
@@ -198,7 +201,10 @@ export class AttachmentRemoval {
     return record !== null && (record.restoring === true || (!record.deleted && openDrafts(record).length > 0));
   }
 
-  /** Gives a session a fresh log, unless it is gone, so that nobody can append to it. */
+  /**
+   * Gives a session a fresh log, unless it is gone. Who has looked at an attachment before can neither append any more
+   * nor commit a side log without looking again.
+   */
   async #replaceLog(uid: string, call?: Call): Promise<void> {
     const { store } = this.#context;
     const seen = await store.readRecordByUid(uid, call);
