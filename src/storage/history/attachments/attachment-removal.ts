@@ -131,8 +131,9 @@ export class AttachmentRemoval {
    * session shows an erased message.
    */
   async removeDoomed(shows: (record: SessionRecord) => boolean, call: Call): Promise<void> {
-    const { attachments, store } = this.#context;
-    if (store.attachments === undefined) return;
+    const { store } = this.#context;
+    const { attachments } = store;
+    if (attachments === undefined) return;
     const nowMs = await store.timeMs(call);
     let sealed: Set<string> | undefined;
     for (let doomed: readonly StoredAttachment[] | null = null; doomed === null || doomed.length === BATCH; ) {
@@ -167,8 +168,9 @@ export class AttachmentRemoval {
 
   /** Deletes all attachments that were uploaded to a session, whatever names them. */
   async deleteAllOf(uid: string, call: Call): Promise<void> {
-    const { attachments, store } = this.#context;
-    if (store.attachments === undefined) return;
+    const { store } = this.#context;
+    const { attachments } = store;
+    if (attachments === undefined) return;
     for (let after = ""; ; ) {
       const some = await attachments.list(uid, after, BATCH, call);
       for (const one of some) {
