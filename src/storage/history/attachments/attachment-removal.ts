@@ -201,7 +201,10 @@ export class AttachmentRemoval {
     return record !== null && (record.restoring === true || (!record.deleted && openDrafts(record).length > 0));
   }
 
-  /** Gives a session a fresh log, unless it is gone, so that nobody can append to it. */
+  /**
+   * Gives a session a fresh log, unless it is gone. Who has looked at an attachment before can neither append any more
+   * nor commit a side log without looking again.
+   */
   async #replaceLog(uid: string, call?: Call): Promise<void> {
     const { store } = this.#context;
     const seen = await store.readRecordByUid(uid, call);
