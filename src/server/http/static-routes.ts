@@ -166,7 +166,7 @@ function tagOf(text: string): string {
 }
 
 /** Whether the value of If-None-Match is `*` or has the tag in its list. Tags are compared weakly, as RFC 9110 says. */
-function namesTag(list: string | undefined, tag: string): boolean {
+export function namesTag(list: string | undefined, tag: string): boolean {
   const tags = (list ?? "").split(",").map((one) => one.trim());
   return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag.replace(/^W\//, ""));
 }
