@@ -202,5 +202,6 @@ async function prepare(operation: Operation, database: MongoLogDatabase): Promis
 /** Empties the collections and leaves their indexes. */
 async function clear(database: MongoLogDatabase): Promise<void> {
   const db = database.client.db(databaseNameOf(database));
-  for (const name of ["sessions", "messages", "todos"]) await db.collection(name).deleteMany({});
+  for (const name of ["sessions", "messages", "todos", "attachments", "attachment_pieces"])
+    await db.collection(name).deleteMany({});
 }
