@@ -3,6 +3,7 @@ import { open, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
+import type { BackupOptions } from "../../../../src/commands/transfer/export-scope.js";
 import { writeBackup } from "../../../../src/commands/transfer/export-sessions.js";
 import { checkFile, storeBackup } from "../../../../src/commands/transfer/import-sessions.js";
 import { RootPool } from "../../../../src/pool/root-pool.js";
@@ -34,28 +35,44 @@ export async function openPool(openDatabase: () => Promise<LogDatabase>): Promis
   return Object.assign(pool, { database, close });
 }
 
-export async function backupOf(pool: RootPool): Promise<string> {
+export async function backupOf(pool: RootPool, options?: BackupOptions): Promise<string> {
   let text = "";
-  await writeBackup(pool, async (data) => {
-    text += data.toString();
-  });
+  await writeBackup(
+    pool,
+    async (data) => {
+      text += data.toString();
+    },
+    options,
+  );
   return text;
 }
 
 let files = 0;
 
-export async function restore(pool: RootPool, text: string) {
+export async function restore(pool: RootPool, text: string | Uint8Array) {
+  return reading(text, async ({ source, sections }) => {
+    expect(sections).toHaveLength(1);
+    return storeBackup(pool, { source, file: sections[0]!.file });
+  });
+}
+
+/** What an import finds in a file before it stores anything. */
+export async function checked(text: string | Uint8Array) {
+  return reading(text, async (opened) => opened);
+}
+
+async function reading<T>(text: string | Uint8Array, run: (opened: Opened) => Promise<T>): Promise<T> {
   const path = join(folder, `backup-${files++}.jsonl`);
   await writeFile(path, text);
   const handle = await open(path);
   try {
-    const { source, sections } = await checkFile(handle, path);
-    expect(sections).toHaveLength(1);
-    return await storeBackup(pool, { source, file: sections[0]!.file });
+    return await run(await checkFile(handle, path));
   } finally {
     await handle.close();
   }
 }
+
+type Opened = Awaited<ReturnType<typeof checkFile>>;
 
 /** The sessions and messages that callers see. */
 export async function contents(pool: RootPool): Promise<unknown> {
