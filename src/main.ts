@@ -90,6 +90,7 @@ withOwnerFilter(addNamespaceOption(addStorageOption(program.command("export"))))
       .argParser((id, ids: string[] = []) => [...ids, parseText(id)])
       .conflicts(["allNamespaces", "owner"]),
   )
+  .option("--no-attachments", "leave out the bytes of attachments, which messages then call missing")
   .action(async (file: string, { session: sessions, ...flags }, command: Command) => {
     const source = command.getOptionValueSource("namespace");
     if (flags.allNamespaces && source === "cli") {
