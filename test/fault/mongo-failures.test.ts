@@ -10,6 +10,7 @@ import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js"
 import { MongoFailpoints } from "../support/mongo-failpoints.js";
 import { type MongoProxy, startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
+import { ATTACHMENT_OPERATIONS } from "./attachment-operations.js";
 import { OPERATIONS, type Operation } from "./store-operations.js";
 
 const FOREVER = 1_000_000;
@@ -40,6 +41,8 @@ interface Expected {
   readonly mayFail: unknown;
 }
 
+const ALL = [...OPERATIONS, ...ATTACHMENT_OPERATIONS];
+
 const server = await startMongoServer();
 let failpoints: MongoFailpoints;
 let namespaces = 0;
@@ -63,7 +66,7 @@ describe.skipIf(!server)("while the server fails", () => {
     await database.close();
   });
 
-  describe.each(OPERATIONS)("$name", (operation) => {
+  describe.each(ALL)("$name", (operation) => {
     it("gives the right answer or error, and takes effect once, when anything fails once", async () => {
       const names = await namesOf(operation, database);
       for (const [fault, data] of Object.entries(FAULTS)) {
@@ -96,7 +99,7 @@ describe.skipIf(!server)("while the server fails", () => {
 });
 
 describe.skipIf(!server)("an answer lost after the command", () => {
-  it.each(OPERATIONS)("$name", (operation) =>
+  it.each(ALL)("$name", (operation) =>
     throughProxy(async (database, proxy) => {
       for (const name of await namesOf(operation, database)) {
         const store = await prepare(operation, database);

@@ -139,6 +139,19 @@ def test_refusals_are_raised_at_once(fake: FakeAttachments, uploader: SessionPoo
     assert len(fake.uploads) == 1
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize("key", [None, "sp_1"])
+async def test_what_the_service_says_first_is_what_is_raised(fake: FakeAttachments, key: str | None) -> None:
+    fake.refusal = grpc.StatusCode.NOT_FOUND
+    async with AsyncSessionPoolClient(fake.address, key=key) as client:
+        for _ in range(20):
+            with pytest.raises(SessionPoolError, match="NOT_FOUND: refused on purpose"):
+                await client.upload_attachment("trip", CONTENT * 4)
+    with SessionPoolClient(fake.address, key=key) as client_without:
+        with pytest.raises(SessionPoolError, match="NOT_FOUND: refused on purpose"):
+            client_without.upload_attachment("trip", CONTENT * 4)
+
+
 @pytest.mark.parametrize("at", ["source", "progress"])
 def test_what_the_caller_s_code_raises_leaves_nothing(
     fake: FakeAttachments, uploader: SessionPoolClient, caplog: pytest.LogCaptureFixture, at: str

@@ -84,7 +84,11 @@ describe("an import", () => {
   });
 
   it.each([
-    ["a changed byte", (line: string) => line.replace(/":"..../, '":"BBBB'), /^Lines 6 to 7: their SHA-256 is another$/],
+    [
+      "a changed byte",
+      (line: string) => line.replace(/":"..../, '":"BBBB'),
+      /^Lines 6 to 7: their SHA-256 is another$/,
+    ],
     ["a byte that is no base64", (line: string) => line.replace(/A/, "\u00ff"), /^Line 6: it is not base64$/],
     ["a line that ends early", (line: string) => line.slice(0, 99), /^Line 6: it is not base64$/],
     ["a line that is missing", () => "", /^Line 6: they have 9 bytes, not 262153$/],
