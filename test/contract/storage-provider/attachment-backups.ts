@@ -183,6 +183,8 @@ export function describeAttachmentBackups(subject: StorageProviderSubject): void
       }
       await sweepAway(subject);
       await isRepaired();
+      // A file keeps what was deleted until it is cleaned.
+      await subject.store?.().cleanFiles?.();
       if (subject.stored !== undefined) expect(await subject.stored()).not.toContain("a.bin");
     });
 
