@@ -86,7 +86,7 @@ export function isSameAttachment(a: Omit<Facts, "attachmentId">, b: Omit<Facts, 
 }
 
 /** The most bytes of a name and of a media type. */
-const TEXT_BYTES = 255;
+export const MOST_TEXT_BYTES = 255;
 /** A type and a subtype of RFC 9110, and whatever parameters. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+(\s*;.*)?$/;
 const SHA256 = /^[0-9a-f]{64}$/i;
@@ -100,7 +100,7 @@ export function checkNewAttachment(attachment: NewAttachment, limits: Limits): v
     ["media_type", mediaType],
   ] as const) {
     checkText(field, text);
-    checkBytes(field, Buffer.byteLength(text), TEXT_BYTES);
+    checkBytes(field, Buffer.byteLength(text), MOST_TEXT_BYTES);
     if (hasControl(text)) throw invalidArgument(`${field} must not contain control characters`);
   }
   if (mediaType !== "" && !MEDIA_TYPE.test(mediaType)) {

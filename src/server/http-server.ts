@@ -27,6 +27,8 @@ export interface HttpServerOptions {
   readonly methods: readonly ApiMethod[];
   readonly pipeline: CallPipeline;
   readonly serverLimits: ServerLimits;
+  /** The most bytes of an attachment. */
+  readonly attachmentBytes?: number | undefined;
   readonly connections: Connections;
   readonly corsOrigins: readonly string[];
   readonly isServedHost: HostCheck;
@@ -53,7 +55,13 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
   const reportRequest = report("A request failed unexpectedly");
   const front = { methods, pipeline, limits: serverLimits };
   const rpc = createRpcHandler({ ...front, onUnexpected: report("An RPC failed unexpectedly") });
-  const rest = createRestHandler({ ...front, onUnexpected: report("A REST request failed unexpectedly") });
+  const rest = createRestHandler({
+    ...front,
+    attachmentBytes: options.attachmentBytes,
+    // What a page embeds is fetched without naming the page's origin, so the answer cannot depend on it.
+    resourcePolicy: options.corsOrigins.length > 0 ? "cross-origin" : "same-origin",
+    onUnexpected: report("A REST request failed unexpectedly"),
+  });
   const onUnexpected = report("A request to OpenAI's API failed unexpectedly");
   const openAi = options.openAi ? createOpenAiHandler({ ...front, onUnexpected }) : refuseOpenAi;
 

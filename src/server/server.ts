@@ -95,7 +95,8 @@ export class RunningServer {
       const shared = { methods: API_METHODS, pipeline, serverLimits, connections, tls, logger, isServedHost };
       const staticRoutes = makeStaticRoutes(options, pipeline, readiness);
       const { httpAddress: address, corsOrigins, openAi } = config;
-      listeners.push(createHttpListener({ ...shared, address, corsOrigins, openAi, staticRoutes }));
+      const { attachmentBytes } = limits;
+      listeners.push(createHttpListener({ ...shared, address, attachmentBytes, corsOrigins, openAi, staticRoutes }));
       if (config.metricsAddress) {
         // Metrics need no key, whether the server has keys or not.
         const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: false });

@@ -25,6 +25,10 @@ const IN_ORDER = [
   "listDrafts",
   "extendDraft",
   "finishDraft",
+  "uploadAttachment",
+  "getAttachment",
+  "listAttachments",
+  "deleteAttachment",
   "revertSession",
   "unrevertSession",
   "createTicket",
@@ -44,14 +48,19 @@ interface Parameter {
 interface Operation {
   readonly operationId: string;
   readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly content: { readonly "application/json": { readonly example: object } } };
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly example: object | string }>> };
 }
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-"));
 const ticketSecretFile = join(folder, "secret");
 writeFileSync(ticketSecretFile, newTicketSecret());
 let server: TestServer;
-const operations = new Map<string, { readonly method: string; readonly path: string; readonly body: string | null }>();
+const operations = new Map<string, { readonly method: string; readonly path: string; readonly body?: Body }>();
+
+interface Body {
+  readonly type: string;
+  readonly text: string;
+}
 
 beforeAll(async () => {
   server = await startTestServer({ search: true, ticketSecretFile });
@@ -64,11 +73,13 @@ beforeAll(async () => {
         const { example } = parameters.find((one) => one.in === "path" && one.name === name) ?? {};
         return encodeURIComponent(example as string);
       });
-      const needed = parameters.filter((one) => one.in === "query" && one.required);
+      const needed = parameters.filter((one) => one.in === "query" && one.example !== undefined);
       const query = new URLSearchParams();
       for (const { name = "", example = "" } of needed) query.set(name, example);
-      const body = requestBody && JSON.stringify(requestBody.content["application/json"].example);
-      operations.set(operationId, { method: method.toUpperCase(), path: `${path}?${query}`, body: body ?? null });
+      const [[type, { example }] = ["", { example: "" }]] = Object.entries(requestBody?.content ?? {});
+      const body = { type, text: typeof example === "string" ? example : JSON.stringify(example) };
+      const operation = { method: method.toUpperCase(), path: `${path}?${query}`, ...(requestBody && { body }) };
+      operations.set(operationId, operation);
     }
   }
 });
@@ -84,8 +95,8 @@ async function send(operationId: string, body?: object): Promise<void> {
   const { method, path } = found;
   const response = await fetch(server.httpUrl + path, {
     method,
-    headers: { "content-type": "application/json" },
-    body: body === undefined ? found.body : JSON.stringify(body),
+    headers: { "content-type": found.body?.type ?? "application/json" },
+    body: body === undefined ? (found.body?.text ?? null) : JSON.stringify(body),
   });
   expect(response.status, `${operationId}: ${await response.text()}`).toBe(200);
 }

@@ -4,9 +4,15 @@ import { LogHistoryProvider } from "../../src/storage/history/log-history-provid
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { INDEXES, indexStatements, SCHEMA_VERSION } from "../../src/storage/mongodb/mongo-schema.js";
 import { created } from "../contract/log-store/fixtures.js";
+import { naming } from "../contract/storage-provider/attachments.js";
 import { databaseNameOf } from "../support/mongo-database.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { answeredBefore, answeredNow, releasedStore } from "../support/released-store.js";
+
+/** The indexes that a database of schema 3 does not have. */
+const NEW_IN_4: ReadonlySet<string> = new Set([
+  ...["named_target", "log_named", "uid_slot", "uid_state_size", "namespace_state_seen", "log_seq_size"],
+]);
 
 const server = await startMongoServer();
 afterAll(() => server?.stop());
@@ -29,11 +35,13 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         const databases = await Promise.all(Array.from({ length: 5 }, () => MongoLogDatabase.connect(url)));
         await Promise.all(databases.map((database) => database.close()));
       }
-      for (const { collection, name, key, unique } of INDEXES) {
+      for (const { collection, name, key, unique, ifPresent } of INDEXES) {
         const found = (await client.db().collection(collection).listIndexes().toArray()).find(
           (one) => one.name === name,
         );
         expect({ key: found?.key, unique: found?.unique === true }).toEqual({ key, unique });
+        const filter = ifPresent === undefined ? undefined : { [ifPresent]: { $exists: true } };
+        expect(found?.partialFilterExpression).toEqual(filter);
       }
       expect(await client.db().collection("schema").find().toArray()).toEqual([
         { _id: "version", version: SCHEMA_VERSION },
@@ -49,7 +57,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         .insertOne({ _id: "version", version: SCHEMA_VERSION + 1 });
       await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
         code: "failed_precondition",
-        message: expect.stringMatching(/has schema 4, made by a newer version; this one knows 3/),
+        message: expect.stringMatching(/has schema 5, made by a newer version; this one knows 4/),
       });
       expect((await client.db().listCollections().toArray()).map(({ name }) => name)).toEqual(["schema"]);
     });
@@ -111,6 +119,40 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
       await database.close();
     });
   });
+
+  it.each([0, 3])(
+    "upgrades a database of schema 3 that has %i of the new indexes, and keeps attachments then",
+    async (made) => {
+      await withDatabase(async (url, client) => {
+        const schema = client.db().collection<{ _id: string; version: number }>("schema");
+        const older = INDEXES.filter((index) => !NEW_IN_4.has(index.name));
+        const added = INDEXES.filter((index) => NEW_IN_4.has(index.name));
+        expect(added).toHaveLength(6);
+        for (const { collection, name, key, unique, ifPresent } of [...older, ...added.slice(0, made)]) {
+          const filter = ifPresent !== undefined && { partialFilterExpression: { [ifPresent]: { $exists: true } } };
+          await client
+            .db()
+            .collection(collection)
+            .createIndex(key as never, { name, unique, ...filter });
+        }
+        for (const line of releasedStore("mongodb.ejson").trim().split("\n")) {
+          const { collection, document } = BSON.EJSON.parse(line, { relaxed: false });
+          if (collection !== "schema") await client.db().collection(collection).insertOne(document);
+        }
+        await schema.insertOne({ _id: "version", version: 3 });
+        const database = await MongoLogDatabase.connect(url);
+        expect(await schema.findOne({ _id: "version" })).toMatchObject({ version: SCHEMA_VERSION });
+        expect(await answeredNow(database.namespace("default"))).toEqual(answeredBefore("mongodb.answers.jsonl"));
+        const provider = new LogHistoryProvider(database.namespace("default"));
+        await provider.uploadAttachment("trip", { attachmentId: "a" }, bytes());
+        const parts = [{ id: "", type: "file", text: "", attachment: naming("a") }];
+        await provider.logMessages("trip", [{ id: "shows", role: "user", parts }]);
+        const { attachments } = await provider.listAttachments("trip", { limit: 9 });
+        expect(attachments).toMatchObject([{ attachmentId: "a", messageIds: ["shows"] }]);
+        await database.close();
+      });
+    },
+  );
 
   it("is upgraded again when the process before has made only some of the indexes", async () => {
     await withDatabase(async (url, client) => {
@@ -191,6 +233,10 @@ describe("MongoLogDatabase.connect without a server", () => {
     expect(indexStatements()).toContain('db.messages.createIndex({"log":1,"seq":1}, {"name":"log_seq","unique":true})');
   });
 });
+
+async function* bytes(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("bytes");
+}
 
 async function recordLike(store: ReturnType<MongoLogDatabase["namespace"]>) {
   const record = await store.readRecord("s");

@@ -83,6 +83,60 @@ it("no file contains what the draft of an erased message held", async () => {
   expect(await provider.getSession("s")).toMatchObject({ revision });
 });
 
+it("no file contains the bytes or the name of an erased attachment, and all others are kept", async () => {
+  const provider = new LogHistoryProvider(database.namespace("default"));
+  for (const sessionId of ["s", "copy"]) await provider.createSession({ sessionId });
+  const ids = Array.from({ length: 15 }, (_, i) => `a${i}`);
+  // Uploads at the same time mix their pieces in the file.
+  await Promise.all(ids.map((id, i) => upload(provider, id, contentOf(id, (i % 4) * 300_000 + 50))));
+  for (const [i, id] of ids.entries()) await provider.logMessages("s", [showing(`m${i}`, id)]);
+  await provider.logMessages("s", [showing("m99", "a3")]);
+  await provider.forkConversation("s", "fork", { as: "fork" });
+  await provider.forkConversation("s", "copy", { as: "copy", upToMessageId: "m9" });
+  const marks = (id: string) =>
+    [markOf(id, 0), markOf(id, 1_000), `${id}.secret.pdf`].filter((_, i) => i !== 1 || isLong(id));
+  const isLong = (id: string) => Number(id.slice(1)) % 4 > 0;
+  expect(held(ids.flatMap(marks))).toEqual(ids.flatMap(marks));
+  const erased = ids.filter((_, i) => i % 5 === 2);
+  for (const id of erased) await provider.eraseMessage("fork", `m${id.slice(1)}`);
+  // Another message names this one.
+  await provider.eraseMessage("s", "m3");
+  expect(held(erased.flatMap(marks))).toEqual([]);
+  const kept = ids.filter((id) => !erased.includes(id));
+  expect(held(kept.flatMap(marks))).toEqual(kept.flatMap(marks));
+  const reader = new LogHistoryProvider(other.namespace("default"));
+  for (const id of kept) {
+    const { pieces } = await reader.getAttachment("fork", id, {});
+    const read: Uint8Array[] = [];
+    for await (const piece of pieces) read.push(piece);
+    expect(Buffer.concat(read).equals(contentOf(id, (Number(id.slice(1)) % 4) * 300_000 + 50))).toBe(true);
+  }
+});
+
+/** Text that says at each place what it is of. */
+function contentOf(id: string, bytes: number): Buffer {
+  return Buffer.from(Array.from({ length: Math.ceil(bytes / 30) + 1 }, (_, i) => markOf(id, i)).join("")).subarray(
+    0,
+    bytes,
+  );
+}
+
+function markOf(id: string, place: number): string {
+  return `<content of ${id} at ${place}>`;
+}
+
+async function upload(provider: LogHistoryProvider, attachmentId: string, bytes: Buffer): Promise<void> {
+  async function* chunks() {
+    for (let at = 0; at < bytes.length; at += 70_000) yield bytes.subarray(at, at + 70_000);
+  }
+  await provider.uploadAttachment("s", { attachmentId, name: `${attachmentId}.secret.pdf` }, chunks());
+}
+
+function showing(id: string, attachmentId: string): NewChatMessage {
+  const attachment = { attachmentId, mediaType: "", name: "", size: 0, sha256: "" };
+  return { id, role: "user", parts: [{ id: "", type: "file", text: "", attachment }] };
+}
+
 it("an index of words contains no word of an erased message", async () => {
   const searching = await SqliteLogDatabase.open(path, { search: true });
   try {

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS } from "../../src/domain/limits.js";
 import type { MessageCursor } from "../../src/domain/page.js";
 import type { NaiveSession } from "../contract/model/naive-session.js";
+import { naiveState } from "../contract/model/naive-sessions-provider.js";
 import { NaiveStorageProvider } from "../contract/model/naive-storage-provider.js";
 import { type Operation, type Outcome, perform } from "./operations.js";
 
@@ -61,7 +62,7 @@ class NaiveAtPoint extends NaiveStorageProvider {
   readonly #source: Source | undefined;
 
   constructor(sessions: Map<string, NaiveSession>, { number, now }: Circumstances, source: Source | undefined) {
-    const state = { sessions, todos: { todos: [], revision: 0 }, made: number - 1 };
+    const state = { ...naiveState(), sessions, todos: { todos: [], revision: 0 }, made: number - 1 };
     super(state, () => now, DEFAULT_LIMITS.futureMs);
     this.#source = source;
   }

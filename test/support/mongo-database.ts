@@ -41,7 +41,8 @@ export async function openMongoDatabases(
  * slower with each case that leaves something behind.
  */
 export async function emptyDatabase(db: Db): Promise<void> {
-  for (const name of ["sessions", "messages", "todos"]) await db.collection(name).deleteMany({});
+  for (const name of ["sessions", "messages", "todos", "attachments", "attachment_pieces"])
+    await db.collection(name).deleteMany({});
 }
 
 export function databaseNameOf({ name }: MongoLogDatabase): string {

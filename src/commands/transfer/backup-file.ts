@@ -1,8 +1,11 @@
+import type { AttachmentContent } from "../../domain/attachment.js";
+import type { Part } from "../../domain/chat-message.js";
 import { MessageBody } from "../../domain/message-body.js";
-import type { BackupMessage, NumberRange, SessionImage } from "../../domain/session-image.js";
+import type { BackupAttachment, BackupMessage, NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
+import { isPiece, readPieces } from "./attachment-lines.js";
 import type { BackupIndex } from "./backup-index.js";
-import { checkMessage, messageShape } from "./file-shapes.js";
+import { attachmentShape, checkMessage, messageShape } from "./file-shapes.js";
 import type { Line, LineSource } from "./lines.js";
 import { isObject } from "./shape.js";
 
@@ -10,6 +13,8 @@ import { isObject } from "./shape.js";
 export interface BackupFile {
   readonly index: BackupIndex;
   readonly todos: readonly Todo[];
+  /** How many attachments its messages name whose bytes were left out of it; 0 when absent. */
+  readonly missingCount?: number | undefined;
   session(index: number): Promise<SessionImage<NumberRange>>;
 }
 
@@ -28,6 +33,7 @@ export async function* readNumbers(
   let bytes = 0;
   let owner = { end: 0, sessionId: "" };
   for await (const line of source.lines(place)) {
+    if (isPiece(line.text)) continue;
     const item = itemOf(source, line);
     if (!("message" in item)) continue;
     if (number >= first) {
@@ -37,9 +43,21 @@ export async function* readNumbers(
         role,
         timestampMicros,
         originSessionId = owner.sessionId,
+        attachments: named,
+        metadata,
         ...content
       } = messageShape(item.message, "message");
-      batch.push({ id, role, timestampMicros, body: MessageBody.of(content), originSessionId });
+      const whole = named.filter(([, attachment]) => !index.isDamaged(attachment));
+      const damaged = new Set(named.filter((one) => !whole.includes(one)).map(([attachmentId]) => attachmentId));
+      const body = MessageBody.of({ parts: withoutDamaged(content.parts, damaged), metadata });
+      const attachments = whole.map(
+        ([attachmentId, attachment]): BackupAttachment => ({
+          number: attachment,
+          attachmentId,
+          open: () => openAttachment(source, index, attachment),
+        }),
+      );
+      batch.push({ id, role, timestampMicros, body, originSessionId, attachments });
       bytes += line.text.length;
     }
     if (number === last) break;
@@ -49,6 +67,24 @@ export async function* readNumbers(
     [batch, bytes] = [[], 0];
   }
   if (batch.length > 0) yield batch;
+}
+
+/** Parts that say of damaged attachments that they are missing. */
+function withoutDamaged(parts: readonly Part[], damaged: ReadonlySet<string>): readonly Part[] {
+  if (damaged.size === 0) return parts;
+  return parts.map((part) =>
+    part.attachment !== undefined && damaged.has(part.attachment.attachmentId)
+      ? { ...part, attachment: { ...part.attachment, missing: true } }
+      : part,
+  );
+}
+
+async function openAttachment(source: LineSource, index: BackupIndex, number: number): Promise<AttachmentContent> {
+  const lines = source.lines(index.attachmentPlace(number))[Symbol.asyncIterator]();
+  const { value: line, done } = await lines.next();
+  if (done) throw new Error("The file became shorter while it was being read");
+  const attachment = attachmentShape(itemOf(source, line).attachment, "attachment");
+  return { attachment, pieces: readPieces({ [Symbol.asyncIterator]: () => lines }) };
 }
 
 async function ownerAt(source: LineSource, index: BackupIndex, number: number) {
@@ -64,7 +100,9 @@ export async function lineAt(source: LineSource, index: BackupIndex, session: nu
   throw new Error("The file became shorter while it was being read");
 }
 
-/** The content of a line: a session, a message or todos, whose shape has not been checked yet. */
+const KINDS = ["session", "message", "attachment", "todos"] as const;
+
+/** The content of a line: a session, a message, an attachment or todos, whose shape has not been checked yet. */
 export function itemOf(source: LineSource, line: Line): Record<string, unknown> {
   return naming(source, line, () => {
     let value: unknown;
@@ -73,8 +111,8 @@ export function itemOf(source: LineSource, line: Line): Record<string, unknown> 
     } catch (cause) {
       throw new Error("it is not valid JSON", { cause });
     }
-    const kinds = isObject(value) ? ["session", "message", "todos"].filter((kind) => Object.hasOwn(value, kind)) : [];
-    if (kinds.length !== 1) throw new Error("it is neither a session, a message nor todos");
+    const kinds = isObject(value) ? KINDS.filter((kind) => Object.hasOwn(value, kind)) : [];
+    if (kinds.length !== 1) throw new Error("it is neither a session, a message, an attachment nor todos");
     return value as Record<string, unknown>;
   });
 }

@@ -13,6 +13,13 @@ export class BackupIndex {
   /** The numbers of messages that are earlier than their predecessor. */
   readonly #descents = new NumberColumn();
   readonly #namedLater = new Set<number>();
+  readonly #attachments = { lines: new NumberColumn(), offsets: new NumberColumn() };
+  /** Which message names which attachment: a row for each, in the order of the messages. */
+  readonly #namings = { messages: new NumberColumn(), attachments: new NumberColumn() };
+  readonly #namedOnce = new Set<number>();
+  readonly #namedOften = new Set<number>();
+  /** The attachments whose bytes are damaged. */
+  readonly #damaged = new Set<number>();
   /** Maps forks to the sessions that they were made from. */
   readonly #sources = new Map<number, number>();
   #order: Iterable<number> = [];
@@ -41,6 +48,45 @@ export class BackupIndex {
     }
     if (count > 0 && timestampMicros < this.#times.at(count - 1)) this.#descents.push(count + 1);
     this.#times.push(timestampMicros);
+  }
+
+  get attachmentCount(): number {
+    return this.#attachments.lines.length;
+  }
+
+  addAttachment({ number, offset }: LinePlace): void {
+    this.#attachments.lines.push(number);
+    this.#attachments.offsets.push(offset);
+  }
+
+  attachmentPlace(number: number): LinePlace {
+    return { number: this.#attachments.lines.at(number - 1), offset: this.#attachments.offsets.at(number - 1) };
+  }
+
+  /** Notes that the last message names an attachment. */
+  noteAttachment(number: number): void {
+    this.#namings.messages.push(this.messageCount);
+    this.#namings.attachments.push(number);
+    if (this.#namedOnce.has(number)) this.#namedOften.add(number);
+    else this.#namedOnce.add(number);
+  }
+
+  /** The attachments that these messages name and that other messages name, too. */
+  sharedAttachments({ first, last }: NumberRange): readonly number[] {
+    const { messages, attachments } = this.#namings;
+    const found = new Set<number>();
+    for (let i = messages.countUpTo(first - 1); i < messages.length && messages.at(i) <= last; i++) {
+      if (this.#namedOften.has(attachments.at(i))) found.add(attachments.at(i));
+    }
+    return [...found];
+  }
+
+  noteDamaged(number: number): void {
+    this.#damaged.add(number);
+  }
+
+  isDamaged(number: number): boolean {
+    return this.#damaged.has(number);
   }
 
   sessionPlace(index: number): LinePlace {

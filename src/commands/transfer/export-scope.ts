@@ -12,6 +12,8 @@ export interface ExportRequest {
   readonly sessions?: readonly string[] | undefined;
   /** Only sessions of this owner; if empty, those without one. */
   readonly owner?: string | undefined;
+  /** False leaves out the bytes of attachments. */
+  readonly attachments?: boolean | undefined;
 }
 
 /** What is written of one namespace. */
@@ -22,6 +24,8 @@ export interface BackupOptions {
   readonly sessions?: readonly string[] | undefined;
   /** The owner of the sessions to write, without the todos; empty for those without an owner. */
   readonly owner?: string | undefined;
+  /** False leaves out the bytes of attachments. */
+  readonly attachments?: boolean | undefined;
 }
 
 /** The parts of an export: one for each namespace. */
@@ -40,10 +44,10 @@ const MAX_NAMED = 20;
  * the owner.
  */
 export async function exportScope(pools: Pools, request: ExportRequest): Promise<ExportScope> {
-  const { namespace, isNamespaceGiven = false, allNamespaces = false, sessions, owner } = request;
+  const { namespace, isNamespaceGiven = false, allNamespaces = false, sessions, owner, attachments } = request;
   const names = (await pools.listNamespaces()).toSorted();
   if (allNamespaces) return { sections: await sectionsOf(pools, names, request) };
-  const section = { namespace, options: { sessions, owner } };
+  const section = { namespace, options: { sessions, owner, attachments } };
   if (sessions !== undefined) {
     for (const sessionId of sessions) await checkExists(pools, namespace, sessionId);
     return { sections: [section] };
@@ -76,7 +80,7 @@ export async function exportScope(pools: Pools, request: ExportRequest): Promise
 async function sectionsOf(
   pools: Pools,
   names: readonly string[],
-  { namespace: otherwise, owner }: ExportRequest,
+  { namespace: otherwise, owner, attachments }: ExportRequest,
 ): Promise<ExportScope["sections"]> {
   const used: string[] = [];
   for (const name of names) {
@@ -85,7 +89,10 @@ async function sectionsOf(
     if (isUsed) used.push(name);
   }
   if (used.length === 0 && owner !== undefined) throw new Error(`The store holds no ${sessionsOf(owner)}`);
-  return (used.length > 0 ? used : [otherwise]).map((namespace) => ({ namespace, options: { namespace, owner } }));
+  return (used.length > 0 ? used : [otherwise]).map((namespace) => ({
+    namespace,
+    options: { namespace, owner, attachments },
+  }));
 }
 
 /** The namespaces that hold sessions, and no more of them than a message needs to tell that it leaves some out. */

@@ -1,15 +1,25 @@
+import type { AttachmentContent } from "../../domain/attachment.js";
 import { DomainError } from "../../domain/errors.js";
 import { onOneLine } from "../../domain/json.js";
+import { MessageBody } from "../../domain/message-body.js";
 import type { BackupMessage, SessionKey, SessionSnapshot } from "../../domain/session-image.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { withPools } from "../with-pools.js";
+import { pieceLine } from "./attachment-lines.js";
 import { type BackupOptions, type ExportRequest, type ExportScope, exportScope } from "./export-scope.js";
-import { Numbering } from "./numbering.js";
+import { type NumberedSession, Numbering } from "./numbering.js";
 import { type Write, writeOutput } from "./output.js";
-import { progressBar } from "./progress-bar.js";
-import { countNamespaces, countSessions, FILE_HEADER, type FileHeader, type FileItem } from "./session-file.js";
+import { attachedBytes, progressBar } from "./progress-bar.js";
+import {
+  countNamespaces,
+  countSessions,
+  FILE_HEADER,
+  type FileHeader,
+  type FileItem,
+  type NamedNumber,
+} from "./session-file.js";
 import { Spool } from "./spool.js";
 
 export interface TransferTarget {
@@ -60,19 +70,21 @@ async function writeSections(pools: Pools, { sections }: ExportScope, write: Wri
 export async function writeBackup(
   pool: RootPool,
   write: Write,
-  { namespace, sessions, owner }: BackupOptions = {},
+  { namespace, sessions, owner, attachments = true }: BackupOptions = {},
 ): Promise<ExportReport> {
   const storage = pool.storage as StorageManager;
   const keys = sessions === undefined ? await keysOfOwner(storage, owner) : await keysOf(storage, sessions);
   const isWhole = sessions === undefined && owner === undefined;
   const numbering = new Numbering();
-  const bar = progressBar("Exporting", "sessions");
-  bar.start(keys.length, 0);
+  const bar = progressBar("Exporting", "sessions{attached}");
+  bar.start(keys.length, 0, { attached: "" });
+  const attached = attachedBytes((text) => bar.update({ attached: text }));
   let exported = 0;
   try {
     await write(lineOf({ ...FILE_HEADER, namespace }));
     for (const key of keys.sort(byCreateTime)) {
-      if (await writeSession(storage, numbering, { ...key, owner }, write)) exported += 1;
+      const writing = { storage, numbering, withAttachments: attachments, onBytes: attached };
+      if (await writeSession(writing, { ...key, owner }, write)) exported += 1;
       bar.increment();
     }
     const todos = isWhole ? await pool.todos.list() : [];
@@ -116,16 +128,21 @@ async function keysOf(storage: StorageManager, sessionIds: readonly string[]): P
   return keys;
 }
 
+/** What the sessions of a backup are written with. */
+interface Writing {
+  readonly storage: StorageManager;
+  readonly numbering: Numbering;
+  readonly withAttachments: boolean;
+  /** Hears how many bytes of attachments were read, each time. */
+  readonly onBytes: (bytes: number) => void;
+}
+
 /**
  * Writes one session as of one moment. Resolves to false when it no longer exists, or no longer belongs to the owner,
  * if one was asked for.
  */
-async function writeSession(
-  storage: StorageManager,
-  numbering: Numbering,
-  key: SessionKey,
-  write: Write,
-): Promise<boolean> {
+async function writeSession(writing: Writing, key: SessionKey, write: Write): Promise<boolean> {
+  const { storage, numbering } = writing;
   for (let attempt = 1; ; attempt++) {
     const snapshot = await storage.snapshotSession(key.sessionId);
     // Another session may have got the id since, and is not part of this export.
@@ -133,11 +150,14 @@ async function writeSession(
     if (key.owner !== undefined && key.owner !== (snapshot.owner ?? "")) return false;
     const spool = new Spool();
     try {
-      const { session, fresh, keep } = numbering.draft(snapshot);
-      await spool.add(lineOf({ session }));
-      for (const range of fresh) await spoolMessages(storage, snapshot, range, spool);
+      const draft = numbering.draft(snapshot);
+      await spool.add(lineOf({ session: draft.session }));
+      const attachments: AttachmentContent[] = [];
+      for (const range of draft.fresh)
+        attachments.push(...(await spoolMessages(writing, snapshot, draft, range, spool)));
+      for (const one of attachments) await spoolAttachment(one, writing, spool);
       await spool.drain(write);
-      keep();
+      draft.keep();
       return true;
     } catch (error) {
       // What was read has been cleared away meanwhile, because the session was deleted or replaced.
@@ -148,16 +168,44 @@ async function writeSession(
   }
 }
 
+/** Resolves to the attachments that these messages are the first to name. */
 async function spoolMessages(
-  storage: StorageManager,
+  { storage, withAttachments }: Writing,
   snapshot: SessionSnapshot,
+  draft: NumberedSession,
   { log, first, last }: SessionSnapshot["messages"][number],
   spool: Spool,
-): Promise<void> {
+): Promise<AttachmentContent[]> {
+  const fresh: AttachmentContent[] = [];
+  const numberOf = async (target: string): Promise<number | undefined> => {
+    const known = draft.attachment(target);
+    if (known !== undefined) return known;
+    const content = await storage.readStoredAttachment(snapshot, target);
+    if (content === null) return undefined;
+    fresh.push(content);
+    return draft.addAttachment(target);
+  };
   for (let next = first; next <= last; ) {
     const messages = await storage.readStored(snapshot, { log, first: next, last });
-    for (const message of messages) await spool.add(messageLine(message, snapshot.sessionId));
+    for (const message of messages) {
+      const named: NamedNumber[] = [];
+      for (const { attachmentId, log: target } of withAttachments ? message.body.attachments : []) {
+        const number = await numberOf(target);
+        if (number !== undefined) named.push([attachmentId, number]);
+      }
+      await spool.add(messageLine(message, named, snapshot.sessionId));
+    }
     next += messages.length;
+  }
+  return fresh;
+}
+
+async function spoolAttachment({ attachment, pieces }: AttachmentContent, { onBytes }: Writing, spool: Spool) {
+  const { attachmentId, mediaType, name, size, sha256, createTimeMicros } = attachment;
+  await spool.add(lineOf({ attachment: { attachmentId, mediaType, name, size, sha256, createTimeMicros } }));
+  for await (const piece of pieces) {
+    await spool.add(pieceLine(piece));
+    onBytes(piece.length);
   }
 }
 
@@ -165,11 +213,26 @@ function lineOf(line: FileItem | FileHeader): string {
   return `${onOneLine(JSON.stringify(line))}\n`;
 }
 
-/** The line of a FileMessage, whose body is written as it is stored. */
-function messageLine({ id, role, timestampMicros, originSessionId, body }: BackupMessage, sessionId: string): string {
-  const { parts, metadata } = body.json;
+/** The line of a FileMessage, whose body is written as it is stored. `named`: what it names that is in the file. */
+function messageLine(message: BackupMessage, named: readonly NamedNumber[], sessionId: string): string {
+  const { id, role, timestampMicros, originSessionId } = message;
+  const { parts, metadata } = marked(message.body, named).json;
   const origin = originSessionId === sessionId ? "" : `,"originSessionId":${JSON.stringify(originSessionId)}`;
   const front = JSON.stringify({ id, role, timestampMicros }).slice(0, -1);
   const ofBody = metadata === undefined ? `,"parts":${parts}` : `,"parts":${parts},"metadata":${metadata}`;
-  return `{"message":${onOneLine(`${front}${ofBody}${origin}`)}}}\n`;
+  const attachments = named.length === 0 ? "" : `,"attachments":${JSON.stringify(named)}`;
+  return `{"message":${onOneLine(`${front}${ofBody}${origin}${attachments}`)}}}\n`;
+}
+
+/** A body whose parts say of each attachment that is stored, but not in the file, that it is missing. */
+function marked(body: MessageBody, named: readonly NamedNumber[]): MessageBody {
+  const left = new Set(body.attachments.map(({ attachmentId }) => attachmentId));
+  for (const [attachmentId] of named) left.delete(attachmentId);
+  if (left.size === 0) return body;
+  const parts = body.parts.map((part) =>
+    part.attachment !== undefined && left.has(part.attachment.attachmentId)
+      ? { ...part, attachment: { ...part.attachment, missing: true as const } }
+      : part,
+  );
+  return MessageBody.of({ parts, metadata: body.metadata });
 }

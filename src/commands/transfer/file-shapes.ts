@@ -1,4 +1,5 @@
-import type { NewChatMessage } from "../../domain/chat-message.js";
+import { type Attachment, checkNewAttachment } from "../../domain/attachment.js";
+import type { NewChatMessage, PartAttachment } from "../../domain/chat-message.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Labels } from "../../domain/labels.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
@@ -6,7 +7,7 @@ import type { NewSession } from "../../domain/session.js";
 import { checkId } from "../../domain/validate.js";
 import { checkNewMessages } from "../../domain/validate-message.js";
 import { checkNewSession } from "../../domain/validate-session.js";
-import type { Numbers } from "./session-file.js";
+import type { NamedNumber, Numbers } from "./session-file.js";
 import { boolean, integer, list, mapOf, object, oneOf, optional, type Shape, string, struct } from "./shape.js";
 
 /**
@@ -27,15 +28,60 @@ export const BACKUP_LIMITS: Limits = {
   todoCount: Number.POSITIVE_INFINITY,
   todoBytes: Number.POSITIVE_INFINITY,
   structDepth: 96,
+  messageAttachments: Number.POSITIVE_INFINITY,
+  attachmentBytes: Number.POSITIVE_INFINITY,
+  sessionAttachmentBytes: Number.POSITIVE_INFINITY,
+};
+
+/** A number of bytes, which protobuf's JSON has as a text. */
+const byteCount: Shape<number> = (value, path) =>
+  integer(0)(typeof value === "string" && /^[0-9]{1,16}$/.test(value) ? Number(value) : value, path);
+
+const partAttachment: Shape<PartAttachment> = (value, path) => {
+  const { missing, ...rest } = partAttachmentFields(value, path);
+  return { ...rest, missing: missing || undefined };
+};
+
+const partAttachmentFields = object({
+  attachmentId: string,
+  mediaType: string,
+  name: string,
+  size: byteCount,
+  sha256: string,
+  missing: optional(boolean, false),
+});
+
+const namedNumber: Shape<NamedNumber> = (value, path) => {
+  const [attachmentId, number, ...more] = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  if (more.length > 0) throw new Error(`${path} must be the id of an attachment and its number`);
+  return [string(attachmentId, `${path}[0]`), integer(1)(number, `${path}[1]`)];
 };
 
 export const messageShape = object({
   id: string,
   role: string,
   timestampMicros: integer(),
-  parts: list(object({ id: string, type: string, text: string, data: optional(struct, undefined) })),
+  parts: list(
+    object({
+      id: string,
+      type: string,
+      text: string,
+      data: optional(struct, undefined),
+      attachment: optional(partAttachment, undefined),
+    }),
+  ),
   metadata: optional(struct, undefined),
   originSessionId: optional(string, undefined),
+  attachments: optional(list(namedNumber), []),
+});
+
+export const attachmentShape = object({
+  attachmentId: string,
+  mediaType: string,
+  name: string,
+  size: integer(0),
+  sha256: string,
+  createTimeMicros: integer(),
 });
 
 export const todoShape = object({ id: string, content: string, status: string, priority: string });
@@ -92,6 +138,15 @@ export function checkMessage(message: NewChatMessage, limits: Limits): void {
     checkId("id", message.id ?? "", limits);
     checkNewMessages([message], limits);
   });
+}
+
+/** Throws an Error for an attachment that no server would accept. */
+export function checkAttachment(attachment: Attachment, limits: Limits): void {
+  asPlainErrors(() => {
+    checkId("attachmentId", attachment.attachmentId, limits);
+    checkNewAttachment(attachment, limits);
+  });
+  if (!/^[0-9a-f]{64}$/.test(attachment.sha256)) throw new Error("sha256 must have 64 digits in lower case");
 }
 
 /** Throws an Error for a session whose fields no server would accept. */

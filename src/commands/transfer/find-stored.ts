@@ -6,6 +6,7 @@ import type {
   ReadNumbers,
   SessionImage,
   SessionSnapshot,
+  SharedAttachment,
   SnapshotRange,
   WrittenRange,
 } from "../../domain/session-image.js";
@@ -17,6 +18,14 @@ interface Pair {
   readonly stored: SnapshotRange;
 }
 
+/** Where messages of the file, and attachments by their numbers, are stored already. */
+export interface Stored {
+  readonly written: readonly WrittenRange[];
+  readonly attachments: ReadonlyMap<number, SharedAttachment>;
+}
+
+const NOTHING: Stored = { written: [], attachments: new Map() };
+
 /**
  * Finds the messages of a session of the file in the existing session with its id, so that an import that is run again
  * shares them with forks as the first run would have done. Empty when the existing session has other messages.
@@ -25,23 +34,24 @@ export async function findStored(
   storage: StorageManager,
   image: SessionImage<NumberRange>,
   read: ReadNumbers,
-): Promise<readonly WrittenRange[]> {
+): Promise<Stored> {
   const snapshot = await storage.snapshotSession(image.sessionId);
-  if (snapshot === null) return [];
+  if (snapshot === null) return NOTHING;
   const seen = new RangeMap<true>();
   const found: WrittenRange[] = [];
+  const attachments = new Map<number, SharedAttachment>();
   for (const { numbers, stored } of pairsOf(image, snapshot)) {
     if (!stored.isOwn) continue;
     for (const part of seen.parts(numbers.first, numbers.last)) {
       if (part.known) continue;
       const first = stored.first + part.first - numbers.first;
       const place = { log: stored.log, first, last: first + part.last - part.first, ownerId: image.sessionId };
-      if (!(await isSame(storage, snapshot, place, read(part)))) return [];
+      if (!(await isSame(storage, snapshot, place, read(part), attachments))) return NOTHING;
       seen.add(part.first, part.last, true);
       found.push({ first: part.first, last: part.last, place });
     }
   }
-  return found;
+  return { written: found, attachments };
 }
 
 function pairsOf(image: SessionImage<NumberRange>, snapshot: SessionSnapshot): Pair[] {
@@ -72,6 +82,7 @@ async function isSame(
   snapshot: SessionSnapshot,
   place: WrittenRange["place"],
   ofFile: AsyncIterable<readonly BackupMessage[]>,
+  attachments: Map<number, SharedAttachment>,
 ): Promise<boolean> {
   let next = place.first;
   let stored: BackupMessage[] = [];
@@ -82,12 +93,27 @@ async function isSame(
       stored.push(...more);
     }
     if (!isDeepStrictEqual(messages.map(comparable), stored.slice(0, messages.length).map(comparable))) return false;
+    for (const [i, message] of messages.entries()) noteAttachments(message, stored[i], snapshot, attachments);
     stored = stored.slice(messages.length);
   }
   return true;
 }
 
+/** Notes where the attachments are stored that a message names, of those that the session owns. */
+function noteAttachments(
+  ofFile: BackupMessage,
+  stored: BackupMessage | undefined,
+  { uid, sessionId }: SessionSnapshot,
+  attachments: Map<number, SharedAttachment>,
+): void {
+  const logs = new Map(stored?.body.attachments.map(({ attachmentId, log }) => [attachmentId, log]));
+  for (const { number, attachmentId } of ofFile.attachments ?? []) {
+    const log = logs.get(attachmentId);
+    if (log?.startsWith(`${uid}.`)) attachments.set(number, { log, ownerId: sessionId });
+  }
+}
+
 /** The message without absent fields. */
-function comparable({ body, ...rest }: BackupMessage): unknown {
+function comparable({ body, attachments: _attachments, ...rest }: BackupMessage): unknown {
   return JSON.parse(JSON.stringify({ ...rest, parts: body.parts, metadata: body.metadata }));
 }

@@ -10,14 +10,14 @@ import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
 import { planGrowth } from "./foreign/growth.js";
-import type { ImportNotes } from "./foreign/import-notes.js";
+import { ImportNotes } from "./foreign/import-notes.js";
 import { readForeign } from "./foreign/read-foreign.js";
 import { Importer, type ImportReport } from "./importer.js";
 import { FileLines, type LineSource } from "./lines.js";
-import { progressBar } from "./progress-bar.js";
+import { attachedBytes, progressBar } from "./progress-bar.js";
 import { type BackupSection, readBackup } from "./read-backup.js";
 import { readOldBackup } from "./read-old-backup.js";
-import { countNamespaces, countSessions, FILE_HEADER } from "./session-file.js";
+import { countNamespaces, countOf, countSessions, FILE_HEADER, FILE_VERSIONS } from "./session-file.js";
 import { isObject } from "./shape.js";
 
 /** The first line of a backup is shorter. */
@@ -100,6 +100,12 @@ function printReport(
   const isEmpty = targets.every(({ file }) => file.index.sessionCount === 0 && file.todos.length === 0);
   const none = isEmpty ? ", because the file holds none" : "";
   const lines = [`Imported ${countSessions(imported)}${to}${there}${more}${none}`, ...(notes?.lines() ?? [])];
+  const missing = targets.reduce((sum, { file }) => sum + (file.missingCount ?? 0), 0);
+  if (missing > 0) {
+    lines.push(
+      `${countOf(missing, "attachment")} ${missing === 1 ? "is" : "are"} not in the file, only named by messages`,
+    );
+  }
   process.stderr.write(lines.map((line) => `${line}\n`).join(""));
 }
 
@@ -132,12 +138,13 @@ export async function storeBackup(
   pool: RootPool,
   { source, file, notes }: Pick<Opened, "source" | "notes"> & Pick<BackupSection, "file">,
 ): Promise<ImportReport> {
-  const bar = progressBar("Importing", "sessions");
-  bar.start(file.index.sessionCount, 0);
+  const bar = progressBar("Importing", "sessions{attached}");
+  bar.start(file.index.sessionCount, 0, { attached: "" });
+  const onBytes = attachedBytes((attached) => bar.update({ attached }));
   const storage = pool.storage as StorageManager;
   try {
     const grown = "conversations" in file ? await planGrowth(storage, source, file) : file;
-    const importer = new Importer(storage, source, grown, () => bar.increment(), notes);
+    const importer = new Importer(storage, source, grown, { onSession: () => bar.increment(), onBytes }, notes);
     const report = await importer.run();
     await pool.todos.addMissing(file.todos);
     return report;
@@ -174,15 +181,16 @@ export async function checkFile(handle: FileHandle, path: string, limits: Limits
       if (!isChecked) bar.increment(bytes);
     });
     try {
-      return { source, sections: await readOwn(source, version) };
+      const notes = new ImportNotes();
+      return { source, sections: await readOwn(source, version, notes), notes };
     } finally {
       isChecked = true;
     }
   });
 }
 
-async function readOwn(lines: LineSource, version: unknown): Promise<readonly BackupSection[]> {
-  if (version === FILE_HEADER.version) return readBackup(lines);
+async function readOwn(lines: LineSource, version: unknown, notes: ImportNotes): Promise<readonly BackupSection[]> {
+  if (FILE_VERSIONS.includes(version)) return readBackup(lines, notes);
   if (version === 1) return [{ namespace: undefined, file: await readOldBackup(lines) }];
   const newest = FILE_HEADER.version;
   throw new Error(`the file has version ${JSON.stringify(version)}; this program reads versions up to ${newest}`);

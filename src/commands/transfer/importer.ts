@@ -1,15 +1,18 @@
+import type { AttachmentContent } from "../../domain/attachment.js";
 import { DomainError } from "../../domain/errors.js";
 import { RangeMap } from "../../domain/range-map.js";
 import type {
+  BackupAttachment,
+  BackupMessage,
   NumberRange,
   RestoredImage,
   SessionImage,
+  SharedAttachment,
   SharedRange,
-  WrittenRange,
 } from "../../domain/session-image.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
 import { type BackupFile, readNumbers } from "./backup-file.js";
-import { findStored } from "./find-stored.js";
+import { findStored, type Stored } from "./find-stored.js";
 import { ImportNotes } from "./foreign/import-notes.js";
 import type { LineSource } from "./lines.js";
 
@@ -29,16 +32,25 @@ export interface ImportReport {
 /** What an importer may add to sessions that exist. */
 type Missing = ReadonlyMap<number, readonly NumberRange[]>;
 
+/** Hears of each session that was dealt with, and of bytes of attachments. */
+export interface ImportProgress {
+  onSession(): void;
+  onBytes(bytes: number): void;
+}
+
 /** Stores the sessions of a file. */
 export class Importer {
   readonly #storage: StorageManager;
   readonly #source: LineSource;
   readonly #file: BackupFile;
-  readonly #onSession: () => void;
+  readonly #progress: ImportProgress;
   /** Where messages are stored that later sessions name. */
   readonly #places = new RangeMap<SharedRange>();
   /** Which session stores messages that other sessions name, too. */
   readonly #writers = new RangeMap<number>();
+  /** Where attachments are stored that several messages name, and which sessions store them, by their numbers. */
+  readonly #attachments = new Map<number, SharedAttachment>();
+  readonly #attachmentWriters = new Map<number, number>();
   readonly #underWay = new Map<number, Promise<void>>();
   #imported = 0;
   #existing = 0;
@@ -51,7 +63,7 @@ export class Importer {
     storage: StorageManager,
     source: LineSource,
     file: BackupFile & { readonly missing?: Missing },
-    onSession: () => void,
+    progress: ImportProgress,
     notes = new ImportNotes(),
   ) {
     this.#notes = notes;
@@ -60,7 +72,7 @@ export class Importer {
     this.#missing = file.missing ?? new Map();
     this.#source = source;
     this.#file = file;
-    this.#onSession = onSession;
+    this.#progress = progress;
   }
 
   async run(): Promise<ImportReport> {
@@ -94,12 +106,16 @@ export class Importer {
     const { index } = this.#file;
     const own = index.numbersOf(session);
     const before = new Set([index.sourceOf(session)]);
-    const lists = [...image.ancestry.map(({ ranges }) => ranges), image.messages, image.undo ?? []];
-    for (const { first, last } of lists.flat()) {
+    for (const { first, last } of rangesOf(image)) {
       for (const part of this.#writers.parts(first, last)) {
         const isNamedByOthers = part.first < own.first || index.isNamedLater(session);
         if (part.known) before.add(part.known.value);
         else if (isNamedByOthers) this.#writers.add(part.first, part.last, session);
+      }
+      for (const attachment of index.sharedAttachments({ first, last })) {
+        const writer = this.#attachmentWriters.get(attachment);
+        if (writer === undefined) this.#attachmentWriters.set(attachment, session);
+        else before.add(writer);
       }
     }
     return [...before].flatMap((other) => (other === undefined ? [] : (this.#underWay.get(other) ?? [])));
@@ -112,16 +128,18 @@ export class Importer {
   ): Promise<void> {
     await Promise.all(before);
     const { index } = this.#file;
-    const read = (range: NumberRange) => readNumbers(this.#source, index, range);
+    const read = (range: NumberRange) => this.#read(range);
     let outcome = await this.#storage.restoreSession(this.#shared(image), read);
     // Somebody has deleted or truncated a session that was to be shared, but the file has its messages, too.
     if (outcome.kind === "unshared") outcome = await this.#storage.restoreSession(image, read);
     if (outcome.kind === "restored") this.#imported += 1;
     else await this.#grow(session, image);
-    if (outcome.kind === "restored") this.#note(session, outcome.written);
-    else if (index.isNamedLater(session)) this.#note(session, await findStored(this.#storage, image, read));
+    if (outcome.kind === "restored") this.#note(session, outcome);
+    else if (index.isNamedLater(session) || this.#isAttachmentWriter(session, image)) {
+      this.#note(session, await findStored(this.#storage, image, read));
+    }
     this.#underWay.delete(session);
-    this.#onSession();
+    this.#progress.onSession();
   }
 
   /** Appends the messages that an existing session lacks. An import that was interrupted meanwhile is completed so. */
@@ -142,13 +160,39 @@ export class Importer {
   }
 
   async #append(sessionId: string, range: NumberRange): Promise<void> {
-    for await (const messages of readNumbers(this.#source, this.#file.index, range)) {
+    for await (const messages of this.#read(range)) {
+      for (const { attachments = [] } of messages) {
+        for (const one of attachments) await this.#upload(sessionId, one);
+      }
       const added = messages.map(({ id, role, timestampMicros, body }) => {
         const { parts, metadata } = body;
         return { id, role, timestampMicros, parts, metadata };
       });
       await this.#storage.logMessages(sessionId, added);
     }
+  }
+
+  /** Gives an existing session an attachment that it has not yet. */
+  async #upload(sessionId: string, { open }: BackupAttachment): Promise<void> {
+    const { attachment, pieces } = await open();
+    try {
+      await this.#storage.getAttachment(sessionId, attachment.attachmentId, {});
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
+      await this.#storage.uploadAttachment(sessionId, attachment, pieces);
+    }
+  }
+
+  /** The attachments that messages of an image name which have to be written, as far as sessions have them. */
+  #attachmentsOf(image: RestoredImage): ReadonlyMap<number, SharedAttachment> {
+    const found = new Map<number, SharedAttachment>();
+    for (const range of rangesOf(image)) {
+      for (const number of "log" in range ? [] : this.#file.index.sharedAttachments(range)) {
+        const place = this.#attachments.get(number);
+        if (place !== undefined) found.set(number, place);
+      }
+    }
+    return found;
   }
 
   /** The image with ranges that are stored already in place of numbers. */
@@ -162,15 +206,38 @@ export class Importer {
           return { log: value.log, ownerId: value.ownerId, first: start, last: start + part.last - part.first };
         }),
       );
-    return {
+    const restored = {
       ...image,
       ancestry: image.ancestry.map(({ sessionId, ranges }) => ({ sessionId, ranges: shared(ranges) })),
       messages: shared(image.messages),
       undo: image.undo && shared(image.undo),
     };
+    return { ...restored, sharedAttachments: this.#attachmentsOf(restored) };
   }
 
-  #note(session: number, written: readonly WrittenRange[]): void {
+  /** Messages of the file, whose attachments tell how many of their bytes were read. */
+  async *#read(range: NumberRange): AsyncGenerator<readonly BackupMessage[]> {
+    const { onBytes } = this.#progress;
+    for await (const messages of readNumbers(this.#source, this.#file.index, range)) {
+      yield messages.map((message) => ({
+        ...message,
+        attachments: message.attachments?.map((one) => ({
+          ...one,
+          open: async () => counted(await one.open(), onBytes),
+        })),
+      }));
+    }
+  }
+
+  #isAttachmentWriter(session: number, image: SessionImage<NumberRange>): boolean {
+    const named = rangesOf(image).flatMap((range) => this.#file.index.sharedAttachments(range));
+    return named.some((number) => this.#attachmentWriters.get(number) === session);
+  }
+
+  #note(session: number, { written, attachments }: Stored): void {
+    for (const [number, place] of attachments) {
+      if (this.#attachmentWriters.has(number) && !this.#attachments.has(number)) this.#attachments.set(number, place);
+    }
     const own = this.#file.index.numbersOf(session);
     for (const { first, last, place } of written) {
       // Messages of another session were copied, and others may name them too.
@@ -183,4 +250,18 @@ export class Importer {
       }
     }
   }
+}
+
+function rangesOf<R>({ ancestry, messages, undo }: SessionImage<R>): readonly R[] {
+  return [...ancestry.flatMap(({ ranges }) => ranges), ...messages, ...(undo ?? [])];
+}
+
+function counted({ attachment, pieces }: AttachmentContent, onBytes: (bytes: number) => void): AttachmentContent {
+  const tell = async function* () {
+    for await (const piece of pieces) {
+      onBytes(piece.length);
+      yield piece;
+    }
+  };
+  return { attachment, pieces: tell() };
 }

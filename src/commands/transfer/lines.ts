@@ -7,16 +7,21 @@ export interface Line {
   /** The offset of its first byte. */
   readonly offset: number;
   readonly text: string;
+  /** Its length, without the end of the line. */
+  readonly bytes: number;
 }
 
 /** The beginning of a line. */
-export type LinePlace = Omit<Line, "text">;
+export type LinePlace = Pick<Line, "number" | "offset">;
 
 /** The first chunks are small, because many reads are of only a few lines. */
 const FIRST_CHUNK_BYTES = 16 * 1024;
 const MAX_CHUNK_BYTES = 256 * 1024;
 const MAX_LINE_BYTES = 128 * 1024 * 1024;
 const NEWLINE = 0x0a;
+/** How each line with bytes of an attachment begins. Such a line has nothing but base64 in it. */
+export const PIECE_START = '{"piece":"';
+const PIECE_HEAD = Buffer.from(PIECE_START);
 
 /** A source of lines that can be read again from any place. */
 export interface LineSource {
@@ -39,7 +44,7 @@ export class FileLines implements LineSource {
   async *lines(from?: LinePlace): AsyncGenerator<Line> {
     let end = from?.offset ?? 0;
     for await (const line of readLines(this.#file, from)) {
-      const next = line.offset + Buffer.byteLength(line.text) + 1;
+      const next = line.offset + line.bytes + 1;
       this.#onRead(next - end);
       end = next;
       yield line;
@@ -61,7 +66,7 @@ async function* readLines(file: FileHandle, from: LinePlace = { number: 1, offse
   let rest: Buffer[] = [];
   let restBytes = 0;
   const lineOf = (bytes: Uint8Array): Line | undefined => {
-    const line = { number, offset, text: decode(decoder, bytes, number) };
+    const line = { number, offset, text: decode(decoder, bytes, number), bytes: bytes.length };
     number += 1;
     offset += bytes.length + 1;
     return line.text.trim() === "" ? undefined : line;
@@ -89,6 +94,8 @@ async function* readLines(file: FileHandle, from: LinePlace = { number: 1, offse
 }
 
 function decode(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Array, number: number): string {
+  // A damaged piece must not make the rest of the file unreadable.
+  if (PIECE_HEAD.equals(bytes.subarray(0, PIECE_HEAD.length))) return Buffer.from(bytes).toString("latin1");
   try {
     return decoder.decode(bytes);
   } catch (cause) {

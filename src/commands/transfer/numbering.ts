@@ -7,16 +7,25 @@ export interface NumberedSession {
   readonly session: FileSession;
   /** The messages that no earlier session named, in the order of their numbers. */
   readonly fresh: readonly SnapshotRange[];
+  /** The number of the attachment with this log; undefined when it is not in the file yet. */
+  attachment(log: string): number | undefined;
+  /** Numbers one that is not in the file yet. */
+  addAttachment(log: string): number;
+  /** Remembers what was numbered, once it is in the file. */
+  keep(): void;
 }
 
-/** Numbers messages in the order in which sessions name them. */
+/** Numbers messages in the order in which sessions name them, and attachments in that of the messages. */
 export class Numbering {
+  /** The attachments in the file that later sessions may name, by their logs. */
+  readonly #attachments = new Map<string, number>();
+  #attachmentCount = 0;
   /** For logs that later sessions may name: maps a log to the number of the first message of each range. */
   readonly #known = new Map<string, RangeMap<number>>();
   #count = 0;
 
   /** Numbers what a snapshot names. Nothing is remembered until `keep` is called. */
-  draft(snapshot: SessionSnapshot): NumberedSession & { keep(): void } {
+  draft(snapshot: SessionSnapshot): NumberedSession {
     const own = new Map<string, RangeMap<number>>();
     const fresh: SnapshotRange[] = [];
     let count = this.#count;
@@ -34,7 +43,17 @@ export class Numbering {
       return joined(numbers);
     };
     const session = fileSession(snapshot, number);
+    const attachments = new Map<string, number>();
+    const addAttachment = (log: string) => {
+      const added = this.#attachmentCount + attachments.size + 1;
+      attachments.set(log, added);
+      return added;
+    };
     const keep = () => {
+      this.#attachmentCount += attachments.size;
+      for (const [log, added] of attachments) {
+        if (snapshot.isShared || !log.startsWith(`${snapshot.uid}.`)) this.#attachments.set(log, added);
+      }
       let next = this.#count;
       for (const range of fresh) {
         if (snapshot.isShared || !range.isOwn) add(this.#known, range, next + 1);
@@ -42,7 +61,8 @@ export class Numbering {
       }
       this.#count = count;
     };
-    return { session, fresh, keep };
+    const attachment = (log: string) => this.#attachments.get(log) ?? attachments.get(log);
+    return { session, fresh, attachment, addAttachment, keep };
   }
 
   #parts(

@@ -3,14 +3,24 @@ import type { NumberRange, SessionImage } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
 import { checkText } from "../../domain/validate.js";
 import { checkTodos } from "../../domain/validate-todos.js";
+import { isPiece, PieceCheck } from "./attachment-lines.js";
 import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-file.js";
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
 import { checkInherited } from "./check-lineage.js";
-import { asPlainErrors, BACKUP_LIMITS, checkSession, sessionShape, todoShape } from "./file-shapes.js";
+import {
+  asPlainErrors,
+  attachmentShape,
+  BACKUP_LIMITS,
+  checkAttachment,
+  checkSession,
+  sessionShape,
+  todoShape,
+} from "./file-shapes.js";
 import type { ForeignBackup } from "./foreign/growth.js";
+import type { ImportNotes } from "./foreign/import-notes.js";
 import type { Line, LineSource } from "./lines.js";
-import { FILE_HEADER, type Numbers } from "./session-file.js";
+import { FILE_HEADER, FILE_VERSIONS, type Numbers } from "./session-file.js";
 import { checkKnown, integer, list, object, optional, string } from "./shape.js";
 
 type Image = SessionImage<NumberRange>;
@@ -28,10 +38,10 @@ export interface BackupSection {
 }
 
 /**
- * Reads a whole file of version 2, which has a section for each header. Throws an Error that names the first invalid
- * line.
+ * Reads a whole file of version 2 or 3, which has a section for each header. Throws an Error that names the first
+ * invalid line. An attachment whose bytes are damaged is noted and left out.
  */
-export async function readBackup(source: LineSource): Promise<readonly BackupSection[]> {
+export async function readBackup(source: LineSource, notes: ImportNotes): Promise<readonly BackupSection[]> {
   const sections: BackupSection[] = [];
   let section: { readonly namespace: string | undefined; readonly scan: Scan } | undefined;
   const end = () => {
@@ -40,7 +50,7 @@ export async function readBackup(source: LineSource): Promise<readonly BackupSec
   for await (const line of source.lines()) {
     const header = headerOf(source, line);
     if (header) end();
-    if (header) section = { namespace: header.namespace, scan: new Scan(source) };
+    if (header) section = { namespace: header.namespace, scan: new Scan(source, notes) };
     else section?.scan.add(line);
   }
   end();
@@ -51,8 +61,9 @@ function headerOf(source: LineSource, line: Line): { readonly namespace: string 
   if (line.number > 1 && !line.text.startsWith(HEADER_START)) return undefined;
   return naming(source, line, () => {
     const { version, namespace } = headerShape(JSON.parse(line.text), "");
-    if (version !== FILE_HEADER.version)
-      throw new Error(`version must be ${FILE_HEADER.version}, but it is ${version}`);
+    if (!FILE_VERSIONS.includes(version)) {
+      throw new Error(`version must be ${FILE_VERSIONS.join(" or ")}, but it is ${version}`);
+    }
     if (namespace === "") throw new Error("namespace must not be empty");
     return { namespace };
   });
@@ -63,6 +74,7 @@ function fileOf(source: LineSource, scan: Scan): BackupFile {
   return {
     index,
     todos: scan.end(),
+    missingCount: scan.missingCount,
     session: async (i) => imageOf(sessionShape(itemOf(source, await lineAt(source, index, i)).session, "session")),
   };
 }
@@ -71,27 +83,48 @@ function fileOf(source: LineSource, scan: Scan): BackupFile {
 class Scan {
   readonly index = new BackupIndex();
   readonly #source: LineSource;
+  readonly #notes: ImportNotes;
   readonly #sessions = new Map<string, number>();
+  /** The attachment whose bytes are being read. */
+  #pieces: PieceCheck | undefined;
+  /** The highest number of an attachment that messages name, and the last line of them. */
+  #lastNamed = 0;
+  /** Which attachments parts say are missing, by id and SHA-256. */
+  readonly #missing = new Set<string>();
   /** Forks that come before their sources, and the ids of these. */
   readonly #early: { readonly session: number; readonly sourceId: string }[] = [];
+  /** How many attachments follow the messages of the session. */
+  #attachments = 0;
   #lists: readonly (readonly NumberRange[])[] = [];
   readonly #messageIds = new Set<string>();
   #todos: readonly Todo[] | undefined;
   /** The session whose messages are being read, and the last number that it names. */
   #current: { readonly line: Line; readonly image: Image; readonly last: number } | undefined;
 
-  constructor(source: LineSource) {
+  constructor(source: LineSource, notes: ImportNotes) {
     this.#source = source;
+    this.#notes = notes;
+  }
+
+  /** How many attachments parts name whose bytes were left out of the file. */
+  get missingCount(): number {
+    return this.#missing.size;
   }
 
   add(line: Line): void {
+    if (isPiece(line.text)) {
+      if (this.#pieces === undefined) naming(this.#source, line, () => refusePiece());
+      this.#pieces?.add(line.text, line.number);
+      return;
+    }
+    this.#endPieces();
     const item = itemOf(this.#source, line);
     naming(this.#source, line, () => {
       // JSON.parse has rounded what a double cannot hold.
       checkIntegers(line.text);
       if (this.#todos) throw new Error("it follows the todos, which are the end of the file");
     });
-    if (!("message" in item)) this.#endSession();
+    if (!("message" in item || "attachment" in item)) this.#endSession();
     naming(this.#source, line, () => {
       // What no shape knows would be lost, and of a key that is there twice JSON.parse has kept the last.
       checkKnown(item, this.#addItem(line, item), "");
@@ -100,6 +133,7 @@ class Scan {
   }
 
   end(): readonly Todo[] {
+    this.#endPieces();
     if (this.#todos === undefined) {
       this.#endSession();
       throw new Error("The file is not whole: its last line, with the todos, is missing");
@@ -126,6 +160,7 @@ class Scan {
   /** Adds the content of a line. Returns it in its shape. */
   #addItem(line: Line, item: Record<string, unknown>): object {
     if ("message" in item) return { message: this.#addMessage(line, item.message) };
+    if ("attachment" in item) return { attachment: this.#addAttachment(line, item.attachment) };
     if ("session" in item) return { session: this.#addSession(line, item.session) };
     this.#todos = todosOf(item.todos);
     return { todos: this.#todos };
@@ -140,8 +175,40 @@ class Scan {
     if (this.#current === undefined) throw new Error("a message comes before any session");
     if (this.index.messageCount >= this.#current.last) throw new Error("no session names this message");
     this.#checkId(message.id);
+    if (this.#attachments > 0) throw new Error("it follows attachments, which come after the messages of a session");
     this.index.addMessage(line, message.timestampMicros);
+    for (const [attachmentId, number] of message.attachments) {
+      if (!message.parts.some(({ attachment }) => attachment?.attachmentId === attachmentId)) {
+        throw new Error(`message.attachments names ${JSON.stringify(attachmentId)}, which no part does`);
+      }
+      this.index.noteAttachment(number);
+      this.#lastNamed = Math.max(this.#lastNamed, number);
+    }
+    for (const { attachment } of message.parts) {
+      if (attachment?.missing) this.#missing.add(JSON.stringify([attachment.attachmentId, attachment.sha256]));
+    }
     return message;
+  }
+
+  #addAttachment(line: Line, value: unknown): object {
+    const attachment = attachmentShape(value, "attachment");
+    checkAttachment(attachment, BACKUP_LIMITS);
+    if (this.index.attachmentCount >= this.#lastNamed) throw new Error("no message names this attachment");
+    this.index.addAttachment(line);
+    this.#attachments += 1;
+    this.#pieces = new PieceCheck(attachment, line.number);
+    return attachment;
+  }
+
+  /** Once all bytes of an attachment were read. */
+  #endPieces(): void {
+    const damaged = this.#pieces?.end();
+    this.#pieces = undefined;
+    if (damaged === undefined) return;
+    const { first, last, damage } = damaged;
+    this.index.noteDamaged(this.index.attachmentCount);
+    const lines = first === last ? this.#source.nameOf(first) : `Lines ${first} to ${last}`;
+    this.#notes.leftOut("attachments whose bytes are damaged", `${lines}: ${damage}`);
   }
 
   /** An id may occur in several lists of a session, but not twice in one. */
@@ -174,6 +241,7 @@ class Scan {
     this.#current = { line, image, last };
     this.#lists = listsOf(image);
     this.#messageIds.clear();
+    this.#attachments = 0;
     this.index.addSession(line);
     return session;
   }
@@ -187,6 +255,12 @@ class Scan {
       const { messageCount } = this.index;
       if (messageCount < last)
         throw new Error(`session ${id} names messages up to ${last}, but the last one is ${messageCount}`);
+      if (this.index.attachmentCount < this.#lastNamed) {
+        const { attachmentCount } = this.index;
+        throw new Error(
+          `messages of session ${id} name attachments up to ${this.#lastNamed}, but the last one is ${attachmentCount}`,
+        );
+      }
       for (const ranges of listsOf(image)) {
         const number = this.index.firstDescent(ranges);
         if (number !== undefined)
@@ -242,6 +316,10 @@ function checkCovers(ranges: readonly NumberRange[], from: number, to: number): 
 
 function rangeOf([first, last]: Numbers): NumberRange {
   return { first, last };
+}
+
+function refusePiece(): never {
+  throw new Error("a piece comes before any attachment");
 }
 
 export function todosOf(value: unknown): readonly Todo[] {

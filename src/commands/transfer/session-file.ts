@@ -1,3 +1,4 @@
+import type { Attachment } from "../../domain/attachment.js";
 import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
 import type { Labels } from "../../domain/labels.js";
@@ -6,10 +7,14 @@ import type { Todo } from "../../domain/todo.js";
 
 /**
  * The first line of an export. Each further line is a FileItem: every session is followed by the messages that it is
- * the first to name, and the last line holds the todos. Messages are numbered from 1 in the order of the file, and
- * sessions name them by number, so that messages which several sessions share are written once.
+ * the first to name, these by the attachments that they are the first to name, each with its bytes, and the last line
+ * holds the todos. Messages and attachments are numbered from 1 in the order of the file. Sessions name messages, and
+ * messages attachments, by number, so that what several of them share is written once.
  */
-export const FILE_HEADER = { format: "session-pool", version: 2 } as const;
+export const FILE_HEADER = { format: "session-pool", version: 3 } as const;
+
+/** The versions that are read in the same way. Files of version 2 have no attachments. */
+export const FILE_VERSIONS: readonly unknown[] = [2, FILE_HEADER.version];
 
 /** A file of several namespaces has one such line before the sessions of each. */
 export interface FileHeader {
@@ -50,18 +55,31 @@ export interface FileMessage {
   readonly metadata?: JsonObject | undefined;
   /** The session that it was first written to, unless that is the session before it in the file. */
   readonly originSessionId?: string | undefined;
+  /** The attachments in the file that it names. */
+  readonly attachments?: readonly NamedNumber[] | undefined;
 }
+
+/** An attachment by the id that a message calls it, and by its number in the file. */
+export type NamedNumber = readonly [attachmentId: string, number: number];
 
 export type FileItem =
   | { readonly session: FileSession }
   | { readonly message: FileMessage }
+  | { readonly attachment: Attachment }
+  /** At most PIECE_BYTES of the attachment before it, in base64. */
+  | { readonly piece: string }
   | { readonly todos: readonly Todo[] };
 
 /** A number of sessions as an export names it: `19,998 sessions`. */
 export function countSessions(count: number): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? "session" : "sessions"}`;
+  return countOf(count, "session");
 }
 
 export function countNamespaces(count: number): string {
-  return `${count.toLocaleString("en-US")} ${count === 1 ? "namespace" : "namespaces"}`;
+  return countOf(count, "namespace");
+}
+
+/** A number of things whose plural ends in s. */
+export function countOf(count: number, what: string): string {
+  return `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`;
 }

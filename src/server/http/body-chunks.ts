@@ -84,7 +84,8 @@ export class BodyChunks implements AsyncIterableIterator<Buffer> {
     }
   };
 
-  readonly #onEnd = (): void => this.#stop("normal");
+  /** A stream whose client has reset it ends like one that is complete. */
+  readonly #onEnd = (): void => this.#stop(isGone(this.#request) ? clientGone() : "normal");
 
   readonly #onClose = (): void => this.#stop(clientGone());
 

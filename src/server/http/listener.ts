@@ -124,6 +124,13 @@ function makeHttp1Server(
   lastAnswers: LastAnswers,
   isDraining: () => boolean,
 ): Http1Server {
+  const ordered = inOrder((request, response) => {
+    const connection = connectionOf(request);
+    const isOld = connection !== undefined && connection.ageMs > serverLimits.connectionAgeMs;
+    if (isOld || isDraining()) announceEnd(response);
+    readAbsoluteForm(request);
+    handler(request, response);
+  }, lastAnswers);
   const server = createHttp1Server(
     {
       headersTimeout: HANDSHAKE_TIMEOUT_MS,
@@ -137,14 +144,12 @@ function makeHttp1Server(
       joinDuplicateHeaders: true,
       noDelay: true,
     },
-    inOrder((request, response) => {
-      const connection = connectionOf(request);
-      const isOld = connection !== undefined && connection.ageMs > serverLimits.connectionAgeMs;
-      if (isOld || isDraining()) announceEnd(response);
-      readAbsoluteForm(request);
-      handler(request, response);
-    }, lastAnswers),
+    ordered,
   );
+  server.on("checkContinue", (request, response) => {
+    continueWhenRead(request, response);
+    ordered(request, response);
+  });
   server.on("checkExpectation", (request, response) => {
     hearErrors(request, response);
     refuseExpectation(request, response);
@@ -160,6 +165,26 @@ function makeHttp1Server(
   // Java's client make it, in HTTP/1.1.
   server.on("connect", (_request, socket) => socket.destroy());
   return server;
+}
+
+/**
+ * Lets a client that asks for it send its body once something reads it, so that it never sends one that is refused by
+ * its headers. After such a refusal nobody could tell whether what follows on the connection is the body.
+ */
+function continueWhenRead(request: HttpRequest, response: HttpResponse): void {
+  const read = request._read;
+  const http1 = "stream" in response ? undefined : response;
+  const keepsAlive = http1?.shouldKeepAlive ?? false;
+  if (http1 !== undefined) http1.shouldKeepAlive = false;
+  request._read = (size) => {
+    request._read = read;
+    // Node throws when the client of a stream has already reset it.
+    if (!response.headersSent && !isGone(response)) {
+      if (http1 !== undefined) http1.shouldKeepAlive = keepsAlive;
+      (response as ServerResponse).writeContinue();
+    }
+    read.call(request, size);
+  };
 }
 
 /** Makes an answer the last one of its connection, so that the client sends its next request on another. */
@@ -198,9 +223,8 @@ function makeHttp2Server(options: HttpListenerOptions): Http2Server {
     hearErrors(request, response);
     refuseTunnel(request, response);
   });
-  // Without this listener, Node would write to a stream that its client has already reset, which throws.
   server.on("checkContinue", (request, response) => {
-    if (!isGone(response)) response.writeContinue();
+    continueWhenRead(request, response);
     server.emit("request", request, response);
   });
   server.on("checkExpectation", (request, response) => {

@@ -152,11 +152,13 @@ export function header(request: HttpRequest, name: string): string | undefined {
 
 /**
  * Keeps caches from giving an answer to a caller with another key, or with none, and other servers from learning its
- * URL, which may hold a ticket. An answer that says itself how long it may be kept is for everybody.
+ * URL, which may hold a ticket. An answer that says itself how long it may be kept is for everybody, unless it is
+ * private.
  */
 export function addPrivacy(response: HttpResponse, headers: Headers): void {
   headers["referrer-policy"] = "no-referrer";
-  const isForEverybody = headers["cache-control"] !== undefined;
+  const isForEverybody =
+    headers["cache-control"] !== undefined && !String(headers["cache-control"]).startsWith("private");
   headers["cache-control"] ??= "no-store";
   // Set before, for example for CORS.
   const already = response.getHeader("vary");

@@ -166,7 +166,7 @@ function tagOf(text: string): string {
 }
 
 /** Whether the value of If-None-Match is `*` or has the tag in its list. Tags are compared weakly, as RFC 9110 says. */
-function namesTag(list: string | undefined, tag: string): boolean {
+export function namesTag(list: string | undefined, tag: string): boolean {
   const tags = (list ?? "").split(",").map((one) => one.trim());
   return tags.some((one) => one === "*" || one.replace(/^W\//, "") === tag.replace(/^W\//, ""));
 }
@@ -174,6 +174,6 @@ function namesTag(list: string | undefined, tag: string): boolean {
 /** The pages load nothing from elsewhere, and no other page may frame them. */
 const SAFE_HEADERS = {
   "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
 };

@@ -204,6 +204,16 @@ export class Admission {
     if (!this.#hasEnded) this.#keep(-bytes);
   }
 
+  /** How many bytes are held. */
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
+  /** Releases what is held beyond this many bytes. */
+  releaseTo(bytes: number): void {
+    this.release(Math.max(0, this.#bytes - bytes));
+  }
+
   /** Runs a read as soon as its key has few enough reads running, which is at once unless it has many already. */
   read(run: () => void): void {
     if (this.#share === undefined) run();

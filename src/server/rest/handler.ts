@@ -1,11 +1,13 @@
+import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { parseJson } from "../../codec/json-text.js";
-import { DEFAULT_SERVER_LIMITS } from "../../config/config.js";
-import type { CallPipeline } from "../call/front-call.js";
-import { type BodyLimits, checkBodyHeaders, hasBody, readBody } from "../http/body.js";
-import type { HttpRequest, HttpResponse } from "../http/exchange.js";
+import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../config/config.js";
+import { DEFAULT_LIMITS } from "../../domain/limits.js";
+import type { CallPipeline, FrontCall } from "../call/front-call.js";
+import { checkBodyHeaders, hasBody, readBody } from "../http/body.js";
+import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.js";
 import { hearErrors } from "../http/listener.js";
 import { HttpProblem, toProblem } from "../http/problem.js";
 import { requestIdOf } from "../http/request-facts.js";
@@ -13,6 +15,8 @@ import { header, sendAllowed, sendJson, sendProblem } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
 import type { Admission } from "../limits/admissions.js";
 import { STALL_MS } from "../limits/stall.js";
+import { makeDownload, type ResourcePolicy } from "./attachment-download.js";
+import { makeUpload } from "./attachment-upload.js";
 import { type Binding, readBindings } from "./binding.js";
 import { type Match, Router } from "./router.js";
 import { chooseFraming, type Framings, makeFramings, resumeFrom, sendStream } from "./stream.js";
@@ -22,10 +26,14 @@ import { makeTranscoder, type Transcoder } from "./transcoder.js";
 export interface RestOptions {
   readonly methods: readonly ApiMethod[];
   readonly pipeline: CallPipeline;
-  readonly limits?: Partial<BodyLimits> & {
+  readonly limits?: Partial<ServerLimits> & {
     /** How long the client of a stream may read nothing. */
     readonly stalledMs?: number;
   };
+  /** The most bytes of an attachment. */
+  readonly attachmentBytes?: number | undefined;
+  /** Which pages may embed attachments. */
+  readonly resourcePolicy?: ResourcePolicy;
   /** Receives errors that are this program's fault. */
   readonly onUnexpected?: (error: unknown) => void;
 }
@@ -36,21 +44,30 @@ interface Route {
   readonly method: ApiMethod;
   readonly transcoder: Transcoder;
   readonly framings: Framings;
+  readonly transfer: Transfer | undefined;
+}
+
+/** Carries the bytes of a route whose body or answer is not JSON. Rejects only while an error can still be answered. */
+interface Transfer {
+  readonly takesBody: boolean;
+  run(exchange: HttpExchange, request: Message, call: FrontCall): Promise<void>;
 }
 
 /** Compiles every binding of the methods. Throws on an invalid template or a conflict. */
-function makeRouter(methods: readonly ApiMethod[]): Router<Route> {
+function makeRouter(
+  methods: readonly ApiMethod[],
+  makeTransfer: (method: ApiMethod, binding: Binding, transcoder: Transcoder) => Transfer | undefined,
+): Router<Route> {
   const router = new Router<Route>();
   for (const method of methods.filter((one) => !one.grpcOnly)) {
-    for (const binding of readBindings(method.desc)) addRoute(router, method, binding);
+    for (const binding of readBindings(method.desc)) {
+      const transcoder = makeTranscoder(binding);
+      const framings = makeFramings(method.desc, transcoder.writeResponse);
+      const transfer = makeTransfer(method, binding, transcoder);
+      router.add(binding.httpMethod, binding.template, { method, transcoder, framings, transfer });
+    }
   }
   return router;
-}
-
-function addRoute(router: Router<Route>, method: ApiMethod, binding: Binding): void {
-  const transcoder = makeTranscoder(binding);
-  const framings = makeFramings(method.desc, transcoder.writeResponse);
-  router.add(binding.httpMethod, binding.template, { method, transcoder, framings });
 }
 
 /**
@@ -61,25 +78,42 @@ export function createRestHandler({
   methods,
   pipeline,
   limits = {},
+  attachmentBytes = DEFAULT_LIMITS.attachmentBytes,
+  resourcePolicy = "same-origin",
   onUnexpected = () => {},
 }: RestOptions): RestHandler {
-  const router = makeRouter(methods);
   const { stalledMs = STALL_MS } = limits;
-  const bodyLimits: BodyLimits = { ...DEFAULT_SERVER_LIMITS, ...limits };
+  const serverLimits: ServerLimits = { ...DEFAULT_SERVER_LIMITS, ...limits };
   const report = (error: unknown): void => {
     if (!(error instanceof ApiError)) onUnexpected(error);
   };
+  const router = makeRouter(methods, (method, { transfer }, { writeResponse }) => {
+    if (transfer === "download") {
+      return {
+        takesBody: false,
+        run: makeDownload(method, pipeline, { resourcePolicy, stalledMs, onUnexpected: report }),
+      };
+    }
+    if (transfer !== "upload") return undefined;
+    const upload = makeUpload(method, pipeline, { serverLimits, attachmentBytes });
+    const run: Transfer["run"] = async ({ request, response }, message, call) => {
+      const answer = await upload(request, message, call);
+      return sendJson(request, response, writeResponse(answer), call.admission, stalledMs);
+    };
+    return { takesBody: true, run };
+  });
 
   async function serve(request: HttpRequest, response: HttpResponse): Promise<void> {
     const target = parseTarget(request.url ?? "");
     if (request.method === "OPTIONS") return sendAllowed(request, response, allowedMethods(router, target));
     const { target: route, variables } = findRoute(router, request, target);
-    const { method, transcoder, framings } = route;
+    const { method, transcoder, framings, transfer } = route;
     const call = await startCall("rest", pipeline, method, { request, response });
     const path = transcoder.readPath(variables);
     const query = transcoder.readQuery(target.query, path, call.admission);
-    const json = hasBody(request) ? await readJson(request, call.admission) : undefined;
+    const json = !transfer?.takesBody && hasBody(request) ? await readJson(request, call.admission) : undefined;
     const message = transcoder.buildRequest(path, query, json);
+    if (transfer !== undefined) return transfer.run({ request, response }, message, call);
     if (method.desc.methodKind === "unary") {
       const answer = await pipeline.unary(method, message, call);
       return sendJson(request, response, transcoder.writeResponse(answer), call.admission, stalledMs);
@@ -96,8 +130,8 @@ export function createRestHandler({
   }
 
   async function readJson(request: HttpRequest, admission: Admission): Promise<unknown> {
-    checkBodyHeaders(request, bodyLimits.bodyBytes);
-    const bytes = await readBody(request, bodyLimits, admission);
+    checkBodyHeaders(request, serverLimits.bodyBytes);
+    const bytes = await readBody(request, serverLimits, admission);
     return bytes.length === 0 ? undefined : parseJson(bytes, admission);
   }
 

@@ -133,8 +133,8 @@ export async function sendStream(
   }
 }
 
-/** Resolves to whether the client is still reading. */
-async function write(response: HttpResponse, frame: Buffer, stalledMs: number): Promise<boolean> {
+/** Writes some bytes once there is room for them; resolves to whether the client is still reading. */
+export async function write(response: HttpResponse, frame: Uint8Array, stalledMs: number): Promise<boolean> {
   if (isGone(response)) return false;
   if ((response as ServerResponse).write(frame)) return true;
   await new Promise<void>((resolve) => {

@@ -24,6 +24,8 @@ export interface MessageDocument {
   readonly owed?: number;
   /** What `wordsField` returns for it; absent if the process that stored it ran without `--search`. */
   readonly words?: readonly string[];
+  /** The attachments that the body names, each with the log of its pieces; absent when there are none. */
+  readonly named?: readonly { readonly id: string; readonly log: string }[];
   readonly seal?: undefined;
 }
 
@@ -52,7 +54,13 @@ export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry
     role: entry.role,
     body: entry.body.encode(),
     ...(remaining > 0 ? { owed: remaining } : {}),
+    ...(entry.body.attachments.length > 0 ? { named: namedIn(entry) } : {}),
   };
+}
+
+/** What the field `named` of a document holds. */
+export function namedIn({ body }: Pick<Entry, "body">): NonNullable<MessageDocument["named"]> {
+  return body.attachments.map(({ attachmentId, log }) => ({ id: attachmentId, log }));
 }
 
 export function isMessage(document: LogDocument | undefined): document is MessageDocument {

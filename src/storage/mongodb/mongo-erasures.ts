@@ -3,7 +3,7 @@ import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
-import { int64, isMessage, type LogDocument, toEntry } from "./entry-document.js";
+import { int64, isMessage, type LogDocument, namedIn, toEntry } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_LOG_SEQ, KEY_SESSION_TIME } from "./mongo-schema.js";
 import { wordsField } from "./search-words.js";
@@ -77,11 +77,13 @@ export class MongoErasures {
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     for (const { log, seq, id, body: next } of entries) {
       const body = next.encode();
+      const names = next.attachments.length > 0;
       const words = wordsField(this.#namespace, { id, parts: next.parts });
+      const update = names
+        ? { $set: { body, words, named: namedIn({ body: next }) } }
+        : { $set: { body, words }, $unset: { named: "" as const } };
       await this.#commands.settle(call, () =>
-        this.#commands.write(call, (limits) =>
-          this.#messages.updateOne({ log, seq, id }, { $set: { body, words } }, limits),
-        ),
+        this.#commands.write(call, (limits) => this.#messages.updateOne({ log, seq, id }, update, limits)),
       );
     }
   }

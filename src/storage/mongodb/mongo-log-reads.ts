@@ -1,10 +1,11 @@
 import type { Collection, FindCursor, Long } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
+import type { PieceDocument } from "./attachment-document.js";
 import { int64, isMessage, type LogDocument, MAX_SEQ, toEntry } from "./entry-document.js";
 import { readLogEnd, tailOf } from "./log-end.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_SESSION_TIME, type MongoCollections } from "./mongo-schema.js";
 import { readRawDocument } from "./raw-document.js";
 
 const MOST_IN_BATCH = 10_000;
@@ -14,13 +15,19 @@ const DECODED_AT_ONCE = 100;
 /** Reads of logs. Every range has both bounds and is read in a single batch. */
 export class MongoLogReads {
   readonly #messages: Collection<LogDocument>;
+  readonly #pieces: Collection<PieceDocument>;
   readonly #commands: MongoCommands;
   readonly #fields: { readonly projection?: { readonly words: 0 } };
 
   /** `withWords`: documents may hold the words of their messages, which no reader wants. */
-  constructor(messages: Collection<LogDocument>, commands: MongoCommands, { withWords }: { withWords: boolean }) {
+  constructor(
+    { messages, pieces }: Pick<MongoCollections, "messages" | "pieces">,
+    commands: MongoCommands,
+    { withWords }: { withWords: boolean },
+  ) {
     this.#fields = withWords ? { projection: { words: 0 } } : {};
     this.#messages = messages;
+    this.#pieces = pieces;
     this.#commands = commands;
   }
 
@@ -43,15 +50,18 @@ export class MongoLogReads {
   }
 
   async #bytesOf({ log, first, last }: Segment, call?: Call): Promise<number> {
+    const match = { log, seq: { $gte: first, $lt: Math.min(last, MAX_SEQ) + 1 } };
+    const sumOf = async (collection: Pick<Collection, "aggregate">, size: unknown) => {
+      const group = { _id: null, bytes: { $sum: size } };
+      const [found] = await this.#commands.read(call, (limits) =>
+        collection.aggregate<{ bytes: Long | number }>([{ $match: match }, { $group: group }], limits).toArray(),
+      );
+      return Number(found?.bytes ?? 0);
+    };
     // Seals have no body.
-    const bytes = { $sum: { $strLenBytes: { $ifNull: ["$body", ""] } } };
-    const match = { log, seq: { $gte: first, $lte: Math.min(last, MAX_SEQ) } };
-    const [found] = await this.#commands.read(call, (limits) =>
-      this.#messages
-        .aggregate<{ bytes: Long | number }>([{ $match: match }, { $group: { _id: null, bytes } }], limits)
-        .toArray(),
-    );
-    return Number(found?.bytes ?? 0);
+    const body = { $strLenBytes: { $ifNull: ["$body", ""] } };
+    const sums = await Promise.all([sumOf(this.#messages, body), sumOf(this.#pieces, "$size")]);
+    return sums[0] + sums[1];
   }
 
   async #last(log: string, call?: Call): Promise<Entry | null> {

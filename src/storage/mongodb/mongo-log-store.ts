@@ -3,6 +3,7 @@ import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
+  AttachmentTable,
   Entry,
   ExpiryBounds,
   LogStore,
@@ -19,11 +20,15 @@ import type {
   UsageFilter,
 } from "../history/log-store.js";
 import { MongoAppender } from "./mongo-appender.js";
+import { MongoAttachmentRows } from "./mongo-attachment-rows.js";
+import { MongoAttachmentTable } from "./mongo-attachment-table.js";
 import type { MongoChanges } from "./mongo-changes.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { MongoErasures } from "./mongo-erasures.js";
 import { MongoLogDeletes } from "./mongo-log-deletes.js";
 import { MongoLogReads } from "./mongo-log-reads.js";
+import { MongoNamings } from "./mongo-namings.js";
+import { MongoPieces } from "./mongo-pieces.js";
 import { MongoRecordLists } from "./mongo-record-lists.js";
 import { MongoRecords } from "./mongo-records.js";
 import { collectionsOf } from "./mongo-schema.js";
@@ -62,22 +67,31 @@ export class MongoLogStore implements LogStore {
   readonly #deletes: MongoLogDeletes;
   readonly #erasures: MongoErasures;
   readonly #todos: MongoTodos;
+  readonly attachments: AttachmentTable;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
   constructor(namespace: string, shared: MongoShared) {
     const { db, commands, ids, safeReads, changes, clock, search } = shared;
-    const { sessions, messages, todos } = collectionsOf(db);
+    const collections = collectionsOf(db);
+    const { sessions, messages, todos } = collections;
     this.#shared = shared;
     this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
     this.#lists = new MongoRecordLists(namespace, sessions, commands);
     const wordsOf = ({ id, body }: Entry) => wordsField(namespace, { id, parts: body.parts });
     this.#appender = new MongoAppender(messages, commands, ids, safeReads, search ? wordsOf : undefined);
     this.#sealer = new MongoSealer(messages, commands, ids);
-    this.#reads = new MongoLogReads(messages, commands, { withWords: search });
-    this.#deletes = new MongoLogDeletes(messages, sessions, commands);
+    this.#reads = new MongoLogReads(collections, commands, { withWords: search });
+    this.#deletes = new MongoLogDeletes(collections, commands, clock);
     this.#erasures = new MongoErasures(namespace, messages, commands);
     this.#todos = new MongoTodos(namespace, todos, commands, ids, safeReads);
+    const rows = new MongoAttachmentRows(namespace, collections.attachments, {
+      commands,
+      clock,
+      records: this.#records,
+    });
+    const pieces = new MongoPieces(collections.pieces, { commands, clock, rows, deletes: this.#deletes });
+    this.attachments = new MongoAttachmentTable(rows, pieces, new MongoNamings(messages, commands));
     if (search) {
       const searching = new MongoSearch(namespace, messages, commands);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);

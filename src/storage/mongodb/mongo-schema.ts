@@ -1,6 +1,7 @@
-import { type Collection, type Db, type IndexSpecification, MongoServerError, type ObjectId } from "mongodb";
+import { type Collection, type Db, MongoServerError, type ObjectId } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
 import type { Todo } from "../../domain/todo.js";
+import type { AttachmentDocument, PieceDocument } from "./attachment-document.js";
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
@@ -9,9 +10,9 @@ import type { RecordDocument } from "./record-document.js";
 /**
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and
- * records name their logs and drafts. Since 3, they name their owners.
+ * records name their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments.
  */
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 export interface TodosDocument {
   /** The namespace. */
@@ -33,16 +34,22 @@ interface SchemaDocument {
 export interface MongoCollections {
   readonly sessions: Collection<RecordDocument>;
   readonly messages: Collection<LogDocument>;
+  readonly attachments: Collection<AttachmentDocument>;
+  readonly pieces: Collection<PieceDocument>;
   readonly todos: Collection<TodosDocument>;
   readonly schema: Collection<SchemaDocument>;
 }
 
 export interface MongoIndex {
-  readonly collection: "sessions" | "messages";
+  readonly collection: (typeof INDEXED)[number];
   readonly name: string;
   readonly key: Readonly<Record<string, 1 | -1>>;
   readonly unique: boolean;
+  /** Only documents that have this field are in the index. */
+  readonly ifPresent?: string;
 }
+
+const INDEXED = ["messages", "sessions", "attachments", "attachment_pieces"] as const;
 
 /** The names of indexes, which errors of the server and hints to it use. */
 export const KEY_LOG_SEQ = "log_seq";
@@ -52,6 +59,9 @@ export const KEY_OWNER = "namespace_owner_update";
 export const KEY_CREATOR = "namespace_creator";
 export const KEY_DRAFTING = "namespace_drafting";
 export const KEY_WORDS = "words_time";
+export const KEY_TARGET = "named_target";
+export const KEY_NAMED = "log_named";
+export const KEY_USAGE = "uid_state_size";
 const KEY_SESSION_ID = "namespace_session";
 
 /** All indexes that every database has. Every query of this folder uses one of them or `_id`. */
@@ -104,6 +114,29 @@ export const INDEXES: readonly MongoIndex[] = [
   },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
+  {
+    collection: "messages",
+    name: KEY_TARGET,
+    key: { "named.log": 1, log: 1, seq: 1 },
+    unique: false,
+    ifPresent: "named",
+  },
+  {
+    collection: "messages",
+    name: KEY_NAMED,
+    key: { log: 1, "named.id": 1, seq: 1 },
+    unique: false,
+    ifPresent: "named",
+  },
+  { collection: "attachments", name: "uid_slot", key: { uid: 1, slot: 1 }, unique: true },
+  { collection: "attachments", name: KEY_USAGE, key: { uid: 1, state: 1, size: 1 }, unique: false },
+  {
+    collection: "attachments",
+    name: "namespace_state_seen",
+    key: { namespace: 1, state: 1, seen_ms: 1 },
+    unique: false,
+  },
+  { collection: "attachment_pieces", name: "log_seq_size", key: { log: 1, seq: 1, size: 1 }, unique: false },
 ];
 
 /**
@@ -120,6 +153,8 @@ export function collectionsOf(db: Db): MongoCollections {
   return {
     sessions: db.collection("sessions"),
     messages: db.collection("messages"),
+    attachments: db.collection("attachments"),
+    pieces: db.collection("attachment_pieces"),
     todos: db.collection("todos"),
     schema: db.collection("schema"),
   };
@@ -130,9 +165,14 @@ export function indexStatements(): readonly string[] {
   return [...INDEXES.map(statementOf), `${statementOf(SEARCH_INDEX)} // only for --search`];
 }
 
-function statementOf({ collection, name, key, unique }: MongoIndex): string {
-  const options = { name, ...(unique ? { unique } : {}) };
+function statementOf({ collection, key, ...index }: MongoIndex): string {
+  const options = optionsOf(index);
   return `db.${collection}.createIndex(${JSON.stringify(key)}, ${JSON.stringify(options)})`;
+}
+
+function optionsOf({ name, unique, ifPresent }: Omit<MongoIndex, "collection" | "key">) {
+  const filter = ifPresent !== undefined && { partialFilterExpression: { [ifPresent]: { $exists: true } } };
+  return { name, ...(unique && { unique }), ...filter };
 }
 
 /**
@@ -154,7 +194,7 @@ export async function prepareDatabase(
     );
   }
   const indexes = search ? [...INDEXES, SEARCH_INDEX] : INDEXES;
-  for (const collection of ["messages", "sessions"] as const) {
+  for (const collection of INDEXED) {
     await makeKeys(
       db,
       collection,
@@ -190,13 +230,15 @@ export async function hasSearch(db: Db): Promise<boolean> {
 }
 
 async function makeKeys(db: Db, collection: MongoIndex["collection"], wanted: readonly MongoIndex[]): Promise<void> {
-  const present = new Map<string, unknown>();
-  for (const { name, key, unique } of await keysOf(db, collection)) present.set(name, describe(key, unique === true));
-  for (const { name, key, unique } of wanted) {
-    if (present.has(name) && present.get(name) !== describe(key, unique)) {
+  const present = new Map<string, string>();
+  for (const index of await keysOf(db, collection)) present.set(index.name, describe(index));
+  for (const { key, ...index } of wanted) {
+    const { name } = index;
+    const description = describe({ key, ...optionsOf(index) });
+    if (present.has(name) && present.get(name) !== description) {
       throw new DomainError(
         "failed_precondition",
-        `Key ${name} of collection ${collection} is not ${describe(key, unique)}; rename or drop it`,
+        `Key ${name} of collection ${collection} is not ${description}; rename or drop it`,
       );
     }
   }
@@ -204,10 +246,16 @@ async function makeKeys(db: Db, collection: MongoIndex["collection"], wanted: re
   if (missing.length === 0) return;
   await db
     .collection(collection)
-    .createIndexes(missing.map(({ name, key, unique }) => ({ name, key: { ...key } as never, unique })));
+    .createIndexes(missing.map(({ key, ...index }) => ({ key: { ...key } as never, ...optionsOf(index) })));
 }
 
-async function keysOf(db: Db, collection: string): Promise<{ name: string; key: IndexSpecification; unique?: true }[]> {
+interface FoundIndex {
+  readonly key: object;
+  readonly unique?: boolean;
+  readonly partialFilterExpression?: object;
+}
+
+async function keysOf(db: Db, collection: string): Promise<readonly (FoundIndex & { readonly name: string })[]> {
   try {
     return (await db.collection(collection).listIndexes().toArray()) as never;
   } catch (error) {
@@ -219,7 +267,8 @@ async function keysOf(db: Db, collection: string): Promise<{ name: string; key: 
 
 const NAMESPACE_NOT_FOUND = 26;
 
-function describe(key: unknown, unique: boolean): string {
-  const fields = Object.entries(key as object).map(([field, direction]) => `${field}: ${Number(direction)}`);
-  return `${unique ? "unique " : ""}{ ${fields.join(", ")} }`;
+function describe({ key, unique, partialFilterExpression }: FoundIndex): string {
+  const fields = Object.entries(key).map(([field, direction]) => `${field}: ${Number(direction)}`);
+  const partial = partialFilterExpression ? ` of documents with ${Object.keys(partialFilterExpression)}` : "";
+  return `${unique ? "unique " : ""}{ ${fields.join(", ")} }${partial}`;
 }

@@ -1,8 +1,9 @@
 import type { Entry, OwnedPlace, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
+import { IDS_AT_ONCE } from "./attachment-sql.js";
 import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
-import { type Bound, IDS_AT_ONCE, type Row, type Statements } from "./statements.js";
+import type { Bound, Row, Statements } from "./statements.js";
 
 /** A deletion reads what it frees; chunks of this size keep the event loop responsive. */
 const DELETE_BYTES = 16 * 1024 * 1024;
@@ -144,12 +145,12 @@ export class MessageTable {
     }));
   }
 
-  /** Replaces parts and metadata of the entry with this id at this place, if it is there. */
-  overwrite(entry: Entry): void {
-    this.#sql.updateBody.run(...bodyToRow(entry));
+  /** Replaces parts and metadata of the entry with this id at this place; returns whether it is there. */
+  overwrite(entry: Entry): boolean {
+    return this.#sql.updateBody.run(...bodyToRow(entry)) === 1;
   }
 
-  /** Deletes at most `limit` places; returns whether there may be more. */
+  /** Deletes at most `limit` places, and what they name; returns whether there may be more. */
   delete(target: { readonly uid: string } | Segment, limit: number): boolean {
     const places = this.#places(target, limit) as [string, number, number][];
     let bytes = 0;
@@ -164,6 +165,7 @@ export class MessageTable {
         bytes += size;
       }
       this.#sql.deleteRange.run(log, first, last);
+      this.#sql.deleteNamings.run(log, first, last);
     }
     return deleted < places.length || places.length === limit;
   }

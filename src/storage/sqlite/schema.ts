@@ -5,7 +5,7 @@ import { migrateFrom1 } from "./migrate-from-1.js";
 
 /** `SPOL`, which distinguishes our files from those of other programs. */
 export const APPLICATION_ID = 0x53504f4c;
-export const SCHEMA_VERSION = 3;
+export const SCHEMA_VERSION = 4;
 
 /** Large enough for messages of a few KB. With pages of 4 KiB, a message of 1 KB would need an overflow page. */
 export const PAGE_BYTES = 8192;
@@ -86,6 +86,46 @@ CREATE INDEX sessions_by_bytes ON sessions (namespace, owner, bytes) WHERE delet
 CREATE INDEX labels_by_owner ON labels (namespace, owner, label, update_time, session_id);
 `;
 
+/**
+ * What version 4 adds. `log` is that of an attachment's pieces. Names are what stored entries say of attachments, and
+ * are written and deleted in the transaction of the entry; `target` is the log of the pieces.
+ */
+const ATTACHMENTS = `
+CREATE TABLE attachments (
+	log TEXT NOT NULL PRIMARY KEY,
+	namespace TEXT NOT NULL,
+	uid TEXT NOT NULL,
+	id TEXT NOT NULL,
+	state TEXT NOT NULL,
+	media_type TEXT NOT NULL,
+	name TEXT NOT NULL,
+	size INTEGER NOT NULL,
+	sha256 TEXT NOT NULL,
+	create_time INTEGER NOT NULL,
+	seen INTEGER NOT NULL,
+	pieces INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX attachments_by_id ON attachments (namespace, uid, id) WHERE state = 'stored';
+CREATE INDEX attachments_by_time ON attachments (namespace, state, seen);
+CREATE TABLE attachment_pieces (
+	log TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	bytes BLOB NOT NULL,
+	PRIMARY KEY (log, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE attachment_names (
+	log TEXT NOT NULL,
+	seq INTEGER NOT NULL,
+	id TEXT NOT NULL,
+	target TEXT NOT NULL,
+	PRIMARY KEY (log, seq, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX attachment_names_by_id ON attachment_names (log, id, target);
+CREATE INDEX attachment_names_by_target ON attachment_names (target, log, seq);
+`;
+
+const OF_ATTACHMENTS = ["attachments", "attachment_pieces", "attachment_names"];
+
 const TODOS = `
 CREATE TABLE todos (
 	namespace TEXT NOT NULL PRIMARY KEY,
@@ -110,7 +150,14 @@ export function schemaVersion(db: Database.Database, file: string): number {
       `${file} has schema version ${version}, and this program knows versions up to ${SCHEMA_VERSION}`,
     );
   }
-  db.prepare(`SELECT 1 FROM messages, sessions, ${version === 1 ? "" : "labels, "}todos LIMIT 0`);
+  const tables = [
+    "messages",
+    "sessions",
+    "todos",
+    ...(version > 1 ? ["labels"] : []),
+    ...(version > 3 ? OF_ATTACHMENTS : []),
+  ];
+  db.prepare(`SELECT 1 FROM ${tables.join()} LIMIT 0`);
   return version;
 }
 
@@ -122,10 +169,11 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    const tables = `${SESSIONS} ${LABELS} ${OWNERS}`;
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS}`;
     if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, tables);
     if (version === 2) db.exec(OWNERS);
+    if (version === 2 || version === 3) db.exec(ATTACHMENTS);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }

@@ -71,6 +71,12 @@ export class SessionTable {
     return this.updateTimeOf(log) !== null;
   }
 
+  /** Whether a record has this uid and takes entries. */
+  isWritable(uid: string): boolean {
+    const found = this.#sql.logsOfRecord.get(toColumn(uid), this.namespace);
+    return found !== undefined && (found[1] === 0 || isWritable(this.byUid(uid) as SessionRecord));
+  }
+
   living(sessionId: string): SessionRecord | null {
     const row = this.#sql.recordById.get(this.namespace, toColumn(sessionId));
     return row === undefined ? null : this.recordOf(row);

@@ -3,6 +3,7 @@ import type { Call } from "../../domain/call.js";
 import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
+  AttachmentTable,
   Entry,
   ExpiryBounds,
   LogStore,
@@ -20,12 +21,15 @@ import type {
   Usage,
   UsageFilter,
 } from "../history/log-store.js";
+import { AttachmentRows, byColumn } from "./attachment-rows.js";
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
+import { NamingTable, namingRows } from "./naming-table.js";
 import { NewestReader } from "./newest-reader.js";
 import { entryToRow } from "./rows.js";
 import { foundEntries, type SearchQuery, searchQuery } from "./search-table.js";
 import { SessionTable } from "./session-table.js";
+import { SqliteAttachmentTable } from "./sqlite-attachment-table.js";
 import type { SqliteConnection } from "./sqlite-connection.js";
 import type { Row } from "./statements.js";
 import { TodoTable } from "./todo-table.js";
@@ -46,6 +50,9 @@ export class SqliteLogStore implements LogStore {
   readonly #sessions: SessionTable;
   readonly #newest: NewestReader;
   readonly #todos: TodoTable;
+  readonly #attachments: AttachmentRows;
+  readonly #namings: NamingTable;
+  readonly attachments: AttachmentTable;
   /** The store's clock, in milliseconds. All processes of a file are on one machine. */
   readonly #now: () => number;
   readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
@@ -66,6 +73,10 @@ export class SqliteLogStore implements LogStore {
     this.#sessions = new SessionTable(connection.statements, namespace);
     this.#newest = new NewestReader(connection.statements, this.#sessions, this.#messages);
     this.#todos = new TodoTable(connection.statements, namespace);
+    this.#attachments = new AttachmentRows(connection.statements, namespace);
+    this.#namings = new NamingTable(connection.statements);
+    const tables = { sessions: this.#sessions, rows: this.#attachments, namings: this.#namings };
+    this.attachments = new SqliteAttachmentTable(connection, tables);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
     if (search)
@@ -120,12 +131,12 @@ export class SqliteLogStore implements LogStore {
 
   async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
     let sum = 0;
-    for (const { log, first, last } of ranges) {
-      const end = Math.min(last, await this.#connection.read(() => Math.abs(this.#messages.lastPlace(log)), call));
-      for (let from = first; from <= end; from += MEASURED_AT_ONCE, await setImmediate()) {
-        const some = { log, first: from, last: Math.min(end, from + MEASURED_AT_ONCE - 1) };
-        sum += await this.#connection.read(() => this.#messages.bodyBytes(some), call);
-      }
+    for (const range of ranges) {
+      const { log } = range;
+      const ends = () => [Math.abs(this.#messages.lastPlace(log)), this.#attachments.lastPiece(log)] as const;
+      const [lastPlace, lastPiece] = await this.#connection.read(ends, call);
+      sum += await this.#sumOf(range, lastPlace, (some) => this.#messages.bodyBytes(some), call);
+      sum += await this.#sumOf(range, lastPiece, (some) => this.#attachments.pieceBytes(some), call);
     }
     return sum;
   }
@@ -152,12 +163,14 @@ export class SqliteLogStore implements LogStore {
     call?: Call,
   ): Promise<number | "idTaken" | "unnamed"> {
     const rows = entries.map(entryToRow);
+    const named = namingRows(entries);
     return this.#connection.write(() => {
       const end = this.#sessions.openEnd(log);
       const updateTime = end?.updateTime ?? this.#sessions.updateTimeOf(log);
       // Rule: named-logs-only.
       if (updateTime === null) return "unnamed";
       const stored = this.#messages.append(log, seq, rows, end?.lastPlace);
+      if (stored === rows.length) this.#namings.insert(named);
       // Rule: update-time-with-append.
       if (stored === rows.length) this.#sessions.touchOwner(log, updateTime, this.#now() * 1000);
       return stored;
@@ -235,7 +248,7 @@ export class SqliteLogStore implements LogStore {
   async overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void> {
     const kept = [...entries];
     await this.#connection.write(() => {
-      for (const entry of kept) this.#messages.overwrite(entry);
+      for (const entry of kept) if (this.#messages.overwrite(entry)) this.#namings.replace(entry);
     }, call);
   }
 
@@ -252,7 +265,10 @@ export class SqliteLogStore implements LogStore {
   }
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
-    return this.#connection.write(() => this.#messages.delete(target, limit), call);
+    return this.#connection.write(
+      () => this.#messages.delete(target, limit) || this.#attachments.delete(target, limit),
+      call,
+    );
   }
 
   async deleteRecord(uid: string, call?: Call): Promise<boolean> {
@@ -290,6 +306,22 @@ export class SqliteLogStore implements LogStore {
 
   async close(): Promise<void> {}
 
+  /** The sum of what the places of a range take, some at a time. */
+  async #sumOf(
+    { log, first, last }: Segment,
+    lastPlace: number,
+    bytesOf: (range: Segment) => number,
+    call?: Call,
+  ): Promise<number> {
+    let sum = 0;
+    const end = Math.min(last, lastPlace);
+    for (let from = first; from <= end; from += MEASURED_AT_ONCE, await setImmediate()) {
+      const some = { log, first: from, last: Math.min(end, from + MEASURED_AT_ONCE - 1) };
+      sum += await this.#connection.read(() => bytesOf(some), call);
+    }
+    return sum;
+  }
+
   /** Scans the sessions that have the first label, or else the owner, some at a time, until the page is full. */
   async #listMatching(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<SessionRecord[]> {
     const found: SessionRecord[] = [];
@@ -304,13 +336,19 @@ export class SqliteLogStore implements LogStore {
 
   /** Checks some owners; returns where to continue, if there are more. */
   #collectOrphans(start: string, limit: number, orphans: string[]): string | undefined {
-    let uid = this.#messages.nextOwner(start);
+    let uid = this.#nextOwner(start);
     for (let seen = 1; uid !== undefined && orphans.length < limit; seen++) {
       if (!this.#sessions.ownerExists(uid)) orphans.push(uid);
       const next = `${uid}/`;
       if (seen >= OWNERS_AT_ONCE) return next;
-      uid = this.#messages.nextOwner(next);
+      uid = this.#nextOwner(next);
     }
     return undefined;
+  }
+
+  /** The first uid at or after the given one that owns an entry, an attachment or a piece. */
+  #nextOwner(from: string): string | undefined {
+    const owners = [this.#messages.nextOwner(from), this.#attachments.nextOwner(from)];
+    return owners.filter((uid) => uid !== undefined).sort(byColumn)[0];
   }
 }

@@ -1,4 +1,5 @@
 import type Database from "libsql";
+import { ATTACHMENT_SQL, IDS_AT_ONCE } from "./attachment-sql.js";
 
 /**
  * Texts are read from the driver as bytes, which is several times as fast, and decodes nothing that is only passed on.
@@ -31,9 +32,6 @@ const MESSAGE = "json_array(seq, id, timestamp, role, messages.session_id, origi
 /** A page of messages, whose columns are given. */
 const pageOf = (message: string) => `max(size), '[' || group_concat(${message}) || ']',
     CAST(group_concat(iif(size <= ?4, messages.body, ''), '') AS BLOB)`;
-
-/** How many ids one look-up takes. */
-export const IDS_AT_ONCE = 50;
 
 /** Every statement that touches a table; a test asks the planner about each. Rows are returned as arrays. */
 export const SQL = {
@@ -142,10 +140,12 @@ export const SQL = {
   updateTodos: "UPDATE todos SET revision = revision + 1, body = ? WHERE namespace = ? AND revision = ?",
   nextTodos: "SELECT namespace FROM todos WHERE namespace > ? ORDER BY namespace LIMIT 1",
   firstTodos: "SELECT namespace FROM todos WHERE namespace >= '' ORDER BY namespace LIMIT 1",
+
+  ...ATTACHMENT_SQL,
 } as const;
 
 /** A value that libsql can bind; it aborts the process on a boolean. */
-export type Bound = string | number | null;
+export type Bound = string | number | null | Uint8Array;
 export type Row = readonly Bound[];
 
 /** A prepared statement. */

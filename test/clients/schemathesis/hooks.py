@@ -33,6 +33,9 @@ WHAT_NO_SCHEMA_SAYS = re.compile(
             r"^expire_time must be in the future, and at most 30 days ahead",
             # The limit counts bytes of UTF-8, and a schema counts characters.
             r"(is|has) \d+ bytes",
+            # The reason is in the bytes of an attachment, or in what the session has.
+            r"[Aa]ttachment",
+            r"SHA-256",
             # The number may be anywhere in JSON of the caller's own.
             r"is not exact as a double",
         ]

@@ -1,10 +1,12 @@
 import { expect } from "vitest";
+import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
 import { ownRanges } from "../../../src/storage/history/segments.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { LogStoreHarness } from "../log-store/subject.js";
 import { boundTo } from "./bound-provider.js";
 import { FollowerSlots } from "./follow.js";
+import { ATTACHMENTS } from "./naive-attachments.js";
 import { naiveState } from "./naive-sessions-provider.js";
 import { NaiveStorageProvider } from "./naive-storage-provider.js";
 import { type Operation, SESSIONS, type Step } from "./operations.js";
@@ -16,6 +18,9 @@ const MOST_SWEEPS = 60;
 
 /** Operations that only callers without limits may do. */
 const UNBOUND: ReadonlySet<Operation["op"]> = new Set(["erase", "give"]);
+
+/** Operations after which fewer bytes are stored. */
+const LOWERING: ReadonlySet<Operation["op"]> = new Set(["deleteAttachment", "erase"]);
 
 type OperationOf<Op extends Operation["op"]> = Extract<Operation, { readonly op: Op }>;
 
@@ -72,6 +77,7 @@ class Run {
     else if (operation.op === "expireLater") await this.#expireLater(provider, operation);
     else if (operation.op === "search" && this.#providers.store.searchEntries === undefined) return;
     else if (operation.op === "follow") await this.#followers.follow(provider, operation);
+    else if (LOWERING.has(operation.op)) await this.#lower(provider, operation, as);
     else await this.#compare(provider, operation, UNBOUND.has(operation.op) ? undefined : as);
   }
 
@@ -89,7 +95,8 @@ class Run {
   async compareBytes(): Promise<void> {
     const { store } = this.#providers;
     const living = (await store.scanRecords("", 1000)).filter(({ deleted }) => !deleted);
-    const bytes = await store.entryBytes(living.flatMap(ownRanges));
+    let bytes = await store.entryBytes(living.flatMap(ownRanges));
+    for (const { uid } of living) bytes += (await store.attachments?.usage(uid))?.bytes ?? 0;
     expect(await store.usage({})).toEqual({ sessions: living.length, bytes, uncounted: 0 });
   }
 
@@ -109,6 +116,8 @@ class Run {
     }
     expect(await store.scanRecords("", 1000)).toEqual([]);
     expect(await store.listOrphans(1000)).toEqual([]);
+    for (const state of ["arriving", "stored", "doomed"] as const)
+      expect(await store.attachments?.listSeen(state, Number.MAX_SAFE_INTEGER, 1)).toEqual([]);
   }
 
   /** `as`: the owner to whom the caller is bound, if any. */
@@ -157,15 +166,30 @@ class Run {
         if (isUnnoticed || this.#naive.isDraftErased(session, message)) return null;
         return { ...operation, version: Math.max(0, (version ?? 1) - behind) };
       }
+      case "append":
+      case "turn":
+        return this.#naive.isUncertain(
+          operation.session,
+          operation.appends.flatMap(({ messages }) => messages.flatMap(namedBy)),
+        )
+          ? null
+          : operation;
+      case "start":
+        return this.#naive.isUncertain(operation.session, namedBy(operation.message)) ? null : operation;
+      case "upload":
+      case "deleteAttachment":
+        return this.#naive.isUncertain(operation.session, [operation.attachment]) ? null : operation;
       case "erase":
         return this.#naive.shows(operation.session, operation.message) ? operation : null;
       case "copy":
+        if (this.#naive.isUncertain(operation.target, ATTACHMENTS)) return null;
+        if (this.#naive.isRenaming(operation.session, operation.target)) return null;
+        return this.#naive.isRevisionKnown(operation.target) ? operation : { ...operation, onlyIfFirst: undefined };
       case "truncate":
       case "revert":
       case "updateMessage":
       case "deleteMessage": {
-        const changed = operation.op === "copy" ? operation.target : operation.session;
-        return this.#naive.isRevisionKnown(changed) ? operation : { ...operation, onlyIfFirst: undefined };
+        return this.#naive.isRevisionKnown(operation.session) ? operation : { ...operation, onlyIfFirst: undefined };
       }
       default:
         return operation;
@@ -194,6 +218,13 @@ class Run {
     expect(early + late).toBe(this.#naive.abandonAll(spareIdOf));
   }
 
+  /** What goes was counted within a second. Otherwise the count would never come down to 0. */
+  async #lower(provider: StorageOperations, operation: Operation, as?: string): Promise<void> {
+    await this.#providers.counted();
+    await this.#compare(provider, operation, UNBOUND.has(operation.op) ? undefined : as);
+    await this.#providers.counted();
+  }
+
   /** Sets an expiry time in the future. Skipped on a store with its own clock, because that clock cannot be moved. */
   async #expireLater(
     provider: StorageOperations,
@@ -211,6 +242,10 @@ class Run {
     const [real, naive] = await Promise.all(outcomes);
     expect(real).toEqual(naive);
   }
+}
+
+function namedBy({ parts }: NewChatMessage): readonly string[] {
+  return parts.flatMap(({ attachment }) => attachment?.attachmentId ?? []);
 }
 
 /** The naive model cannot know the ids that the provider has made, so it copies them. */

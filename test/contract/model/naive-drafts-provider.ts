@@ -7,6 +7,7 @@ import {
   type StartDraftOptions,
   StorageProvider,
 } from "../../../src/storage/storage-provider.js";
+import { filled, noteNamed } from "./naive-attachments.js";
 import {
   abandonDraft,
   discardDraft,
@@ -28,7 +29,11 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
   protected abstract get nowMicros(): number;
 
   override async startDraft(sessionId: string, message: NewChatMessage, options: StartDraftOptions = {}) {
-    return startDraft(this.find(sessionId), { ...message, id: message.id ?? "" }, options, this.nowMicros);
+    const session = this.find(sessionId);
+    const given = { ...message, id: message.id ?? "" };
+    const started = startDraft(session, given, options, this.nowMicros, (parts) => filled(session, parts));
+    noteNamed(session, findDraft(session, given.id)?.message.parts ?? []);
+    return started;
   }
 
   override async extendDraft(

@@ -30,6 +30,7 @@ export function startDraft(
   message: NewChatMessage & { readonly id: string },
   { discardWhenAbandoned = false }: StartDraftOptions,
   nowMicros: number,
+  fill: (parts: readonly Part[]) => readonly Part[],
 ): DraftVersion {
   const { id: messageId } = message;
   const there = findDraft(session, messageId);
@@ -43,7 +44,8 @@ export function startDraft(
   if (session.messages.some(({ id }) => id === messageId)) throw taken(messageId);
   if (openDrafts(session).length >= DRAFT_COUNT) throw new DomainError("resource_exhausted", "Too many drafts");
   const times = { startTimeMicros: nowMicros, updateTimeMicros: nowMicros };
-  session.drafts.push({ message, discardWhenAbandoned, ...times, steps: [], verdict: null });
+  const stored = { ...message, parts: fill(message.parts) };
+  session.drafts.push({ message: stored, discardWhenAbandoned, ...times, steps: [], verdict: null });
   return { messageId, version: 1 };
 }
 

@@ -1,4 +1,4 @@
-import type { ChatMessage, NewChatMessage } from "../../../src/domain/chat-message.js";
+import type { ChatMessage, NewChatMessage, Part } from "../../../src/domain/chat-message.js";
 import { sameContent } from "../../../src/domain/chat-message.js";
 import type { DraftDelta } from "../../../src/domain/draft.js";
 import { DomainError, invalidArgument } from "../../../src/domain/errors.js";
@@ -32,6 +32,13 @@ export interface NaiveDraft {
   isErased?: boolean;
 }
 
+/** What a session has received under an id. */
+export interface NaiveUpload {
+  readonly bytes: string;
+  /** Whether anything has ever named it. */
+  isNamed: boolean;
+}
+
 /**
  * A session of the naive model. Its history is one array of messages, which is copied as a whole whenever it is shared.
  */
@@ -61,6 +68,8 @@ export interface NaiveSession {
   drafts: NaiveDraft[];
   messages: readonly NaiveMessage[];
   undo: readonly NaiveMessage[] | null;
+  /** The attachments that were uploaded to it, by id. */
+  readonly uploads: Map<string, NaiveUpload>;
 }
 
 export function toSession(session: NaiveSession): Session {
@@ -118,7 +127,7 @@ export interface NaiveAppend {
 
 /**
  * Returns the session's messages after an append, and the position of the first appended one. `reserved`: ids that no
- * new message may have.
+ * new message may have. `fill`: fills in what parts that are to be stored say of attachments.
  */
 export function append(
   session: NaiveSession,
@@ -126,6 +135,7 @@ export function append(
   expectedPosition: number | undefined,
   nowMicros: number,
   reserved: readonly string[] = [],
+  fill = (parts: readonly Part[]) => parts,
 ): NaiveAppend {
   const known = new Map(session.messages.map((message) => [message.id, message]));
   for (const message of given) checkSame(known.get(message.id), message);
@@ -154,6 +164,7 @@ export function append(
     if (given.some((message, i) => placeOf(message) !== expectedPosition + i))
       throw new DomainError("aborted", "A message would get another position");
   }
+  messages = messages.map((message) => (known.has(message.id) ? message : { ...message, parts: fill(message.parts) }));
   return { messages, position };
 }
 

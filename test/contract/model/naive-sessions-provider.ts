@@ -5,17 +5,18 @@ import type { Todo } from "../../../src/domain/todo.js";
 import type { StorageProvider } from "../../../src/storage/storage-provider.js";
 import { discardDraft, openDrafts } from "./naive-drafts.js";
 import { NaiveDraftsProvider } from "./naive-drafts-provider.js";
-import { ancestryOfChild, type NaiveSession, toSession } from "./naive-session.js";
+import { ancestryOfChild, type NaiveSession, type NaiveUpload, toSession } from "./naive-session.js";
 
 /** The state that providers of one naive store share. */
 export interface NaiveState {
   readonly sessions: Map<string, NaiveSession>;
+  readonly uploads: NaiveUpload[];
   todos: { readonly todos: readonly Todo[]; readonly revision: number };
   made: number;
 }
 
 export function naiveState(): NaiveState {
-  return { sessions: new Map(), todos: { todos: [], revision: 0 }, made: 0 };
+  return { sessions: new Map(), uploads: [], todos: { todos: [], revision: 0 }, made: 0 };
 }
 
 /** The part of the naive model that knows sessions and todos. */
@@ -153,6 +154,11 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       : new Map([...sessions].filter(([, { owner }]) => owner === this.caller));
   }
 
+  /** Everything that was ever uploaded. */
+  protected get uploads(): NaiveUpload[] {
+    return this.#state.uploads;
+  }
+
   protected add(
     given: Partial<NaiveSession> &
       Pick<NaiveSession, "sessionId" | "parentId" | "title" | "ancestors" | "ancestorUids">,
@@ -173,6 +179,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       drafts: [],
       messages: [],
       undo: null,
+      uploads: new Map(),
       ...given,
       metadata: given.metadata,
       owner: given.owner,

@@ -1,7 +1,9 @@
+import type { Attachment, AttachmentContent, AttachmentPage, NewAttachment } from "../../../src/domain/attachment.js";
 import {
   type ChatMessage,
   type MessageChange,
   type NewChatMessage,
+  type Part,
   sameContent,
 } from "../../../src/domain/chat-message.js";
 import { DomainError, invalidArgument, notFound } from "../../../src/domain/errors.js";
@@ -21,9 +23,22 @@ import type {
   TurnAppend,
   TurnOutcome,
 } from "../../../src/storage/storage-provider.js";
+import {
+  copyNamed,
+  factsOf,
+  filled,
+  hasOthers,
+  isUncertain,
+  listed,
+  noteNamed,
+  read,
+  remove,
+  upload,
+} from "./naive-attachments.js";
 import { discardDraft, openDrafts } from "./naive-drafts.js";
 import { append, insert, lengthUpTo, type NaiveMessage, type NaiveSession, shown, toSession } from "./naive-session.js";
 import { alreadyExists, checkRevision, NaiveSessionsProvider } from "./naive-sessions-provider.js";
+import { chunksOf } from "./run.js";
 
 /**
  * The contract of StorageProvider in its simplest form: every history is an array, sorted stably by timestamp, and
@@ -88,8 +103,11 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
       throw invalidArgument("Too far ahead");
     const session = this.find(sessionId);
     const reserved = openDrafts(session).map(({ message }) => message.id);
-    const { messages: all, position } = append(session, given, options.expectedPosition, this.nowMicros, reserved);
-    if (all !== session.messages) {
+    const fill = (parts: readonly Part[]) => filled(session, parts);
+    const appended = append(session, given, options.expectedPosition, this.nowMicros, reserved, fill);
+    const { messages: all, position } = appended;
+    if (all.length > session.messages.length) {
+      noteNamed(session, partsOf(all));
       session.messages = all;
       session.undo = null;
       session.updateTimeMicros = this.nowMicros;
@@ -175,7 +193,7 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
     const changed = {
       ...old,
       role: role ?? old.role,
-      parts: parts ?? old.parts,
+      parts: parts === undefined ? old.parts : filled(session, parts),
       metadata: metadata ?? old.metadata,
     };
     if (!sameContent(old, changed)) this.#edit(session, session.messages.with(place, changed));
@@ -185,6 +203,49 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
   override async deleteMessage(sessionId: string, messageId: string, options?: RevisionOptions): Promise<void> {
     const { session, place } = this.#findMessage(sessionId, messageId, options);
     this.#edit(session, session.messages.toSpliced(place, 1));
+  }
+
+  override async uploadAttachment(
+    sessionId: string,
+    { attachmentId = "" }: NewAttachment,
+    chunks: AsyncIterable<Uint8Array>,
+  ): Promise<Attachment> {
+    const session = this.find(sessionId);
+    let bytes = "";
+    for await (const chunk of chunks) bytes += Buffer.from(chunk);
+    const attachment = upload(session, attachmentId, bytes);
+    this.uploads.push({ bytes, isNamed: false });
+    return { ...attachment, createTimeMicros: 0 };
+  }
+
+  override async getAttachment(sessionId: string, attachmentId: string): Promise<AttachmentContent> {
+    const session = this.find(sessionId);
+    const attachment = { ...read(session, attachmentId), createTimeMicros: 0 };
+    const { bytes = "" } = this.uploads.find((one) => factsOf("", one.bytes).sha256 === attachment.sha256) ?? {};
+    return { attachment, pieces: chunksOf(bytes) };
+  }
+
+  override async listAttachments(sessionId: string): Promise<AttachmentPage> {
+    const rest = { mediaType: "", name: "", size: 0, sha256: "", createTimeMicros: 0 };
+    const list = listed(this.find(sessionId));
+    return { attachments: list.map(([attachmentId, messageIds]) => ({ attachmentId, messageIds, ...rest })) };
+  }
+
+  override async deleteAttachment(sessionId: string, attachmentId: string): Promise<void> {
+    remove(this.find(sessionId), attachmentId);
+  }
+
+  /** Whether nobody can know what a session has under one of these ids. */
+  isUncertain(sessionId: string, attachmentIds: readonly string[]): boolean {
+    const session = this.all.find((one) => one.sessionId === sessionId);
+    return session !== undefined && attachmentIds.some((id) => isUncertain(session, id));
+  }
+
+  /** Whether a copy finds other attachments under the ids of its own, which then get other ids. */
+  isRenaming(sourceSessionId: string, targetSessionId: string): boolean {
+    const source = this.all.find((one) => one.sessionId === sourceSessionId);
+    const target = this.all.find((one) => one.sessionId === targetSessionId);
+    return source !== undefined && target !== undefined && hasOthers(target, source.messages);
   }
 
   override async restoreMessages(sessionId: string): Promise<number> {
@@ -215,6 +276,7 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
     const ids = new Set([...target.messages.map(({ id }) => id), ...reserved]);
     const copied = source.messages.slice(0, lengthUpTo(source, upToMessageId)).filter(({ id }) => !ids.has(id));
     if (copied.length === 0) return { forkPointId: null, copiedCount: 0 };
+    copyNamed(target, copied, this.uploads);
     target.messages = copied.reduce(insert, target.messages);
     target.undo = null;
     this.touch(target);
@@ -235,6 +297,10 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
     session.undo = null;
     this.touch(session);
   }
+}
+
+function partsOf(messages: readonly NaiveMessage[]): readonly Part[] {
+  return messages.flatMap(({ parts }) => parts);
 }
 
 function forked(session: NaiveSession) {

@@ -119,6 +119,9 @@ export type Operation =
   /** Lets enough time pass without a delta that every open draft is ended. */
   | { readonly op: "abandon" }
   | { readonly op: "erase"; readonly session: string; readonly message: string }
+  | { readonly op: "upload"; readonly session: string; readonly attachment: string; readonly bytes: string }
+  | { readonly op: "download" | "deleteAttachment"; readonly session: string; readonly attachment: string }
+  | { readonly op: "attachments"; readonly session: string }
   /** Makes the session expire after this many microseconds. Null: never. */
   | { readonly op: "expireLater"; readonly session: string; readonly afterMicros: number | null }
   /** Gives the session another owner; empty for none. */

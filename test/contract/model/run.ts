@@ -1,3 +1,4 @@
+import type { Attachment } from "../../../src/domain/attachment.js";
 import type { ChatMessage, MessageChange } from "../../../src/domain/chat-message.js";
 import type { Draft } from "../../../src/domain/draft.js";
 import { DomainError } from "../../../src/domain/errors.js";
@@ -126,6 +127,22 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
       // The naive model keeps no entries that could be counted.
       await provider.eraseMessage(operation.session, operation.message);
       return undefined;
+    case "upload": {
+      const { session, attachment, bytes } = operation;
+      return shownAttachment(await provider.uploadAttachment(session, { attachmentId: attachment }, chunksOf(bytes)));
+    }
+    case "download": {
+      const { attachment, pieces } = await provider.getAttachment(operation.session, operation.attachment, {});
+      let bytes = "";
+      for await (const piece of pieces) bytes += Buffer.from(piece);
+      return { ...shownAttachment(attachment), bytes };
+    }
+    case "attachments": {
+      const { attachments } = await provider.listAttachments(operation.session, { limit: 9 });
+      return attachments.map(({ attachmentId, messageIds }) => [attachmentId, [...messageIds].sort()]);
+    }
+    case "deleteAttachment":
+      return provider.deleteAttachment(operation.session, operation.attachment);
     case "expireLater":
     case "later":
     case "abandon":
@@ -198,6 +215,14 @@ async function allHits(
     found: hits.map(({ sessionId, messageId, position, role }) => [sessionId, messageId, position, role].join()).sort(),
     times: hits.map(({ timestampMicros }) => Math.min(Math.max(timestampMicros, -end), end)),
   };
+}
+
+export async function* chunksOf(bytes: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(bytes);
+}
+
+function shownAttachment({ attachmentId, mediaType, name, size, sha256 }: Attachment) {
+  return { attachmentId, mediaType, name, size, sha256 };
 }
 
 /** Makes a change to this role, with the role as the only text. Without a role nothing changes. */

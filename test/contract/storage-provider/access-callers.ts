@@ -75,6 +75,11 @@ export const SESSION_OPERATIONS: Readonly<Record<string, OperationCall>> = {
   "forkConversation from it": (p, id, call, own) => p.forkConversation(id, own, { as: "copy", ...call }),
   "forkConversation into it": (p, id, call, own) => p.forkConversation(own, id, { as: "copy", ...call }),
   "createSession under it": (p, id, call) => p.createSession({ sessionId: "new", parentId: id }, call),
+  uploadAttachment: (p, id, call) => p.uploadAttachment(id, { attachmentId: "new" }, bytes(), call),
+  "uploadAttachment again": (p, id, call) => p.uploadAttachment(id, { attachmentId: "a" }, bytes(), call),
+  getAttachment: (p, id, call) => p.getAttachment(id, "a", {}, call),
+  listAttachments: (p, id, call) => p.listAttachments(id, { limit: 10 }, call),
+  deleteAttachment: (p, id, call) => p.deleteAttachment(id, "a", call),
   followMessages: (p, id, call) => p.followMessages(id, undefined, call),
   "followMessages from a position": (p, id, call) => p.followMessages(id, 77, call),
   snapshotSession: async (p, id, call) => {
@@ -100,11 +105,19 @@ export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
   "close",
 ];
 
-/** Prepares a session on which every operation succeeds: it has messages, a revert to undo and the open draft `d`. */
-export async function makeRich(provider: StorageOperations, sessionId: string): Promise<void> {
+/**
+ * Prepares a session on which every operation succeeds: it has messages, a revert to undo, the open draft `d` and, where
+ * the store keeps attachments, the attachment `a`.
+ */
+export async function makeRich(provider: StorageOperations, sessionId: string, attaches: boolean): Promise<void> {
   for (const id of ["m1", "m2", "m3"]) await provider.logMessages(sessionId, [message(id)]);
   await provider.truncateMessages(sessionId, "m2", { keepForUnrevert: true });
   await provider.startDraft(sessionId, message("d"));
+  if (attaches) await provider.uploadAttachment(sessionId, { attachmentId: "a" }, bytes());
+}
+
+async function* bytes(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from("bytes");
 }
 
 /** What became of a call: the code and the text of its error, in which `<id>` stands for the session's id. */

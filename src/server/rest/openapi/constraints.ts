@@ -3,6 +3,7 @@ import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
 import { maskableFields } from "../../../api/field-mask.js";
 import { MOST_OWNER_BYTES } from "../../../domain/access.js";
+import { MOST_TEXT_BYTES } from "../../../domain/attachment.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 
@@ -55,6 +56,8 @@ export function constraintsFor(limits: Limits): Constraints {
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
     "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
     "CreateTicketRequest.scope": { enum: ["read", "write"] },
+    "UploadAttachmentRequest.name": { maxLength: MOST_TEXT_BYTES, pattern: `^[^${CONTROLS}]*$` },
+    "UploadAttachmentRequest.sha256": { pattern: "^[0-9A-Fa-f]{64}$" },
   };
   /** Constraints on all fields with a name, because a name means the same in every message. */
   const ofEveryField: Readonly<Record<string, Schema>> = {

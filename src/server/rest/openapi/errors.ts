@@ -14,11 +14,13 @@ const RESPONSES: Readonly<Record<string, { readonly codes: readonly string[]; re
     codes: ["already_exists", "aborted"],
     text: "The id is taken, or the expected position or revision is not the current one",
   },
+  412: { codes: ["failed_precondition"], text: "The entity tag is not one that `If-Match` names" },
   413: { codes: ["resource_exhausted"], text: "The body is too large" },
   415: {
     codes: ["invalid_argument"],
-    text: "The body is not JSON in UTF-8, or is compressed with something other than gzip or br",
+    text: "The body is not JSON in UTF-8, or has a `Content-Encoding` that is not accepted",
   },
+  416: { codes: ["out_of_range"], text: "The range has no byte of the attachment" },
   429: { codes: ["resource_exhausted"], text: "Too many calls" },
   500: { codes: ["internal"], text: "Something is wrong with the service" },
   501: { codes: ["unimplemented"], text: "The storage provider lacks the operation" },
@@ -27,6 +29,7 @@ const RESPONSES: Readonly<Record<string, { readonly codes: readonly string[]; re
 };
 
 const HEADERS: Readonly<Record<string, Schema>> = {
+  416: { "Content-Range": { description: "How many bytes there are", schema: { type: "string" } } },
   401: { "WWW-Authenticate": { schema: { type: "string", const: "Bearer" } } },
   429: { "Retry-After": { description: "Seconds", schema: { type: "integer" } } },
   503: { "Retry-After": { description: "Seconds", schema: { type: "integer" } } },
@@ -34,6 +37,7 @@ const HEADERS: Readonly<Record<string, Schema>> = {
 
 const OF_EVERY_CALL = ["400", "401", "403", "429", "500", "501", "503", "504"];
 const OF_A_BODY = ["413", "415"];
+const OF_RANGES = ["412", "416"];
 
 export const ERROR_SCHEMA: Schema = {
   type: "object",
@@ -94,11 +98,13 @@ export function errorResponses(): Schema {
 }
 
 /** The error responses of an operation: those that every call has, and those whose codes its comment names. */
-export function referErrors(comment: string, hasBody: boolean): Schema {
+export function referErrors(comment: string, has: { readonly hasBody: boolean; readonly hasRanges: boolean }): Schema {
+  const ofSome = [...OF_A_BODY, ...OF_RANGES];
   const named = Object.keys(RESPONSES).filter(
-    (status) => !OF_A_BODY.includes(status) && RESPONSES[status]?.codes.some((code) => comment.includes(`\`${code}\``)),
+    (status) => !ofSome.includes(status) && RESPONSES[status]?.codes.some((code) => comment.includes(`\`${code}\``)),
   );
-  const statuses = new Set([...OF_EVERY_CALL, ...named, ...(hasBody ? OF_A_BODY : [])]);
+  const ofThis = [...(has.hasBody ? OF_A_BODY : []), ...(has.hasRanges ? OF_RANGES : [])];
+  const statuses = new Set([...OF_EVERY_CALL, ...named, ...ofThis]);
   return Object.fromEntries(
     [...statuses].sort().map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
   );

@@ -30,12 +30,14 @@ export function exampleBody(request: DescMessage): object | undefined {
 /** A value for a path field that goes with these bodies. */
 export function exampleInPath({ name, parent }: DescField): string {
   if (name === "session_id") return "trip";
+  if (name === "attachment_id") return ATTACHMENT_ID;
   return parent.name.endsWith("DraftRequest") ? "m9" : "m1";
 }
 
-const IN_QUERIES: Readonly<Record<string, string>> = { q: "azaleas" };
+const ATTACHMENT_ID = "notes";
+const IN_QUERIES: Readonly<Record<string, string>> = { q: "azaleas", attachment_id: ATTACHMENT_ID, name: "notes.txt" };
 
-/** A value for a field that a query needs. */
+/** A value for a field of a query; undefined where none is needed. */
 export function exampleInQuery({ name }: DescField): string | undefined {
   return IN_QUERIES[name];
 }

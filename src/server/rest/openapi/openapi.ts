@@ -9,6 +9,7 @@ import { constraintsFor, isRequired, type Schema } from "./constraints.js";
 import { ERROR_SCHEMA, errorResponses, referErrors } from "./errors.js";
 import { exampleBody, exampleInPath, exampleInQuery } from "./examples.js";
 import { commentOf, describedBy, SchemaBook } from "./schema.js";
+import { downloadAnswers, isQueryField, transferHeaders, UPLOADED_BODY } from "./transfers.js";
 
 const DESCRIPTION = [
   "Sessions, their messages and one todo list as plain HTTP and JSON (proto3 JSON: 64-bit integers are strings).",
@@ -88,8 +89,11 @@ function describeOperation(binding: Binding, index: number, book: SchemaBook): S
     parameters: describeParameters(binding, book),
     ...(requestBody && { requestBody }),
     responses: {
-      200: describeAnswer(binding, book),
-      ...referErrors(`${comment} ${commentOf(desc.parent)}`, requestBody !== undefined),
+      ...(binding.transfer === "download" ? downloadAnswers() : { 200: describeAnswer(binding, book) }),
+      ...referErrors(`${comment} ${commentOf(desc.parent)}`, {
+        hasBody: requestBody !== undefined,
+        hasRanges: binding.transfer === "download",
+      }),
       default: { $ref: "#/components/responses/Error" },
     },
   };
@@ -113,7 +117,7 @@ function describeParameters(binding: Binding, book: SchemaBook): Schema[] {
     ...describeParameter(field, book),
   }));
   const inHeader = Object.keys(TIMEOUT_PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` }));
-  return [...inPath, ...inQuery, ...inHeader, ...lastEventId(binding)];
+  return [...inPath, ...inQuery, ...inHeader, ...transferHeaders(binding), ...lastEventId(binding)];
 }
 
 /** The header by which a stream resumes, if the `resumption` option of its method names a field for that. */
@@ -127,8 +131,13 @@ function lastEventId({ desc }: Binding): Schema[] {
 
 function describeParameter(field: DescField, book: SchemaBook): Schema {
   const schema = book.value(field);
-  if (!isRequired(field)) return { ...describedBy(commentOf(field)), schema };
-  return { ...describedBy(commentOf(field)), required: true, schema, example: exampleInQuery(field) };
+  const example = exampleInQuery(field);
+  return {
+    ...describedBy(commentOf(field)),
+    ...(isRequired(field) && { required: true }),
+    schema,
+    ...(example !== undefined && { example }),
+  };
 }
 
 /** The JSON name, which generated clients expect, although the path template has `session_id`. */
@@ -136,14 +145,17 @@ function parameterName({ pathFields }: Binding, fieldPath: string): string {
   return (pathFields.get(fieldPath) ?? []).map((field) => field.jsonName).join(".");
 }
 
-function queryFields({ desc, body, pathFields }: Binding): DescField[] {
+function queryFields(binding: Binding): DescField[] {
+  const { desc, body, pathFields } = binding;
   if (body === "*") return [];
-  return desc.input.fields.filter((field) => field !== body && !pathFields.has(field.name) && isTextual(field));
+  const fields = desc.input.fields.filter((field) => field !== body && !pathFields.has(field.name));
+  return fields.filter((field) => isTextual(field) && isQueryField(binding, field));
 }
 
 function describeBody(binding: Binding, book: SchemaBook): Schema | undefined {
   const { desc, body } = binding;
   if (body === undefined) return undefined;
+  if (binding.transfer === "upload") return UPLOADED_BODY;
   const schema = body === "*" ? describeRequest(binding, book) : describeBodyField(binding.httpMethod, body, book);
   const example = exampleBody(desc.input) ?? {};
   return {

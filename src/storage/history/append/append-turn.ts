@@ -165,13 +165,13 @@ export class AppendTurn {
       const known = wanted.length === 0 ? NOTHING_KNOWN : await this.#lookUp(head, wanted, call);
       if (known === null) return { plans, isStale: true };
       let plan = await this.#planFilled(end, known, job, call);
-      const refusal = this.#refusalByQuota(plan, end, job, bytes);
+      const refusal = this.#refusalOf(plan, end, job, bytes);
       if (refusal !== null && (await refusal) !== null) {
-        // Messages that are stored already need no room, so all ids are looked up before an append is refused.
+        // What is stored already needs no room and no attachments, so all ids are looked up before an append is refused.
         const all = await this.#lookUp(head, idsOf(job), call);
         if (all === null) return { plans, isStale: true };
         plan = await this.#planFilled(end, all, job, call);
-        const error = await this.#refusalByQuota(plan, end, job, bytes);
+        const error = await this.#refusalOf(plan, end, job, bytes);
         if (error !== null) plan = { kind: "refuse", error };
       }
       if (plan.kind === "older") return { plans, older: plan };
@@ -196,7 +196,7 @@ export class AppendTurn {
 
   async #fill(end: Head, known: Known, job: Job, call: Call | undefined): Promise<Plan> {
     try {
-      const filled = await this.#filled(end, job, call);
+      const filled = await this.#filled(end, known, job, call);
       return planAppend(end, known, filled, this.#context.options.nowMicros());
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== "invalid_argument") throw error;
@@ -204,8 +204,9 @@ export class AppendTurn {
     }
   }
 
-  async #filled(head: Head, job: Job, call: Call | undefined): Promise<Job> {
+  async #filled(head: Head, known: Known, job: Job, call: Call | undefined): Promise<Job> {
     const fill = async (one: MessageWithId): Promise<MessageWithId> => {
+      if (known.has(one.id)) return one;
       const { parts, attachments } = await this.#names.fill(head, one.message.parts, call, job.draft?.log);
       return { ...one, message: { ...one.message, parts }, attachments };
     };
@@ -215,14 +216,15 @@ export class AppendTurn {
   }
 
   /**
-   * The error for an append for which a quota has no room, after appends of so many bytes that were planned before. The
-   * message of a draft was checked when the draft was finished.
+   * The error for an append that names an attachment which is not there, or for which a quota has no room after appends
+   * of so many bytes that were planned before. The message of a draft was checked when the draft was finished.
    */
-  #refusalByQuota(plan: Plan, end: Head, { draft, call }: Job, plannedBytes: number) {
+  #refusalOf(plan: Plan, end: Head, job: Job, plannedBytes: number) {
     const { counts, quotas, options } = this.#context;
-    if (!counts.isOn || draft !== undefined || (plan.kind !== "write" && plan.kind !== "older")) return null;
+    if (plan.kind === "refuse" && namesAttachments(job)) return plan.error;
+    if (!counts.isOn || job.draft !== undefined || (plan.kind !== "write" && plan.kind !== "older")) return null;
     const entries = plan.kind === "write" ? plan.entries : entriesAt(end, plan.fresh, options.nowMicros());
-    return quotas.refusalOfBytes(end.record, bytesOf(entries), call, plannedBytes);
+    return quotas.refusalOfBytes(end.record, bytesOf(entries), job.call, plannedBytes);
   }
 
   /** The visible messages with these ids; null when the head turns out to be out of date. */

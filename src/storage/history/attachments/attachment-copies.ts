@@ -4,6 +4,7 @@ import type { Part } from "../../../domain/chat-message.js";
 import { MessageBody, type NamedAttachment } from "../../../domain/message-body.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { Entry, StoredAttachment } from "../log-store.js";
+import { Again } from "../retries.js";
 import type { AttachmentFinder } from "./attachment-finder.js";
 
 /** Uploads an attachment to a session. */
@@ -45,41 +46,47 @@ export class AttachmentCopies {
       const copy = source && (await this.#copyOf(source, attachmentId, target, call));
       if (copy) copies.set(log, copy);
     }
-    if (copies.size === 0) return entries;
     return entries.map((entry) => ({ ...entry, body: renamed(entry.body, copies) }));
   }
 
   /** The target's own attachment with the same bytes, name and type: under the same id if that is free. */
-  async #copyOf(source: StoredAttachment, id: string, target: Head, call?: Call): Promise<StoredAttachment | null> {
+  async #copyOf(source: StoredAttachment, id: string, target: Head, call?: Call): Promise<StoredAttachment> {
     const { mediaType, name, size, sha256 } = source;
-    // The same id again if the copy is repeated.
-    const otherId = `${sha256.slice(0, 32)}-${source.log.slice(-12)}`;
-    for (const attachmentId of [id, otherId]) {
-      const [known] = await this.#known(target, attachmentId, call);
-      if (known !== undefined && !isSameAttachment(known, source)) continue;
+    for (const attachmentId of idsFor(source, id)) {
+      let known = await this.#known(target, attachmentId, call);
       if (known === undefined) {
         const given = { attachmentId, mediaType, name, size, sha256 };
         await this.#upload(target.record.sessionId, given, this.#read(source, call), call);
+        known = await this.#known(target, attachmentId, call);
+        // Somebody has deleted it at once.
+        if (known === undefined) throw new Again();
       }
-      const [own] = await this.#known(target, attachmentId, call);
-      if (own !== undefined) return own;
+      if (isSameAttachment(known, source)) return known;
     }
-    return null;
+    throw new Error("There is always another id");
   }
 
-  async #known(target: Head, id: string, call?: Call): Promise<readonly StoredAttachment[]> {
-    const own = await this.#context.attachments.find(target.record.uid, [id], call);
-    if (own.length > 0) return own;
-    return [...(await this.#finder.find(target, [id], call)).values()];
+  async #known(target: Head, id: string, call?: Call): Promise<StoredAttachment | undefined> {
+    const [own] = await this.#context.attachments.find(target.record.uid, [id], call);
+    return own ?? (await this.#finder.find(target, [id], call)).get(id);
   }
+}
+
+/** The ids to try for a copy, the same ones again if it is repeated. */
+function* idsFor({ sha256, log }: StoredAttachment, id: string): Generator<string> {
+  yield id;
+  const other = `${sha256.slice(0, 32)}-${log.slice(-12)}`;
+  yield other;
+  for (let i = 2; ; i++) yield `${other}-${i}`;
 }
 
 function renamed(body: MessageBody, copies: ReadonlyMap<string, StoredAttachment>): MessageBody {
   if (body.attachments.length === 0) return body;
   const byId = new Map(body.attachments.map(({ attachmentId, log }) => [attachmentId, copies.get(log)]));
   const parts = body.parts.map((part): Part => {
-    const copy = part.attachment && byId.get(part.attachment.attachmentId);
-    return copy ? { ...part, attachment: partOf(copy) } : part;
+    if (part.attachment === undefined) return part;
+    const copy = byId.get(part.attachment.attachmentId);
+    return { ...part, attachment: copy ? partOf(copy) : { ...part.attachment, missing: true } };
   });
   const attachments: NamedAttachment[] = [];
   for (const copy of byId.values()) if (copy) attachments.push({ attachmentId: copy.attachmentId, log: copy.log });

@@ -41,6 +41,7 @@ export class AttachmentRemoval {
     const { options, store } = this.#context;
     if (store.attachments === undefined) return;
     const nowMs = await store.timeMs(call);
+    await store.attachments.clearLate?.(nowMs - options.sweepAgeMs, call);
     for (const state of ["arriving", "doomed", "stored"] as const) {
       const untilMs = nowMs - (state === "stored" ? options.attachmentIdleMs : options.sweepAgeMs);
       await this.#sweepAll(state, untilMs, nowMs, failures, call, onRemoved);
@@ -64,6 +65,8 @@ export class AttachmentRemoval {
         const pieces = state === "arriving" ? await attachments.lastPiece(one.log, call) : one.pieces;
         await attachments.change(one.log, { seenMs: nowMs, pieces }, call);
         const record = await store.readRecordByUid(one.uid, call);
+        // A row may come late where the store does not check the session in the same step.
+        if (record === null) await this.deleteNow(one, call);
         if (record === null || pieces !== one.pieces) continue;
         await failures.attempt(record, call, async () => {
           if (await this.removeUnnamed(one, call)) onRemoved();
@@ -128,8 +131,9 @@ export class AttachmentRemoval {
    * session shows an erased message.
    */
   async removeDoomed(shows: (record: SessionRecord) => boolean, call: Call): Promise<void> {
-    const { attachments, store } = this.#context;
-    if (store.attachments === undefined) return;
+    const { store } = this.#context;
+    const { attachments } = store;
+    if (attachments === undefined) return;
     const nowMs = await store.timeMs(call);
     let sealed: Set<string> | undefined;
     for (let doomed: readonly StoredAttachment[] | null = null; doomed === null || doomed.length === BATCH; ) {
@@ -164,8 +168,9 @@ export class AttachmentRemoval {
 
   /** Deletes all attachments that were uploaded to a session, whatever names them. */
   async deleteAllOf(uid: string, call: Call): Promise<void> {
-    const { attachments, store } = this.#context;
-    if (store.attachments === undefined) return;
+    const { store } = this.#context;
+    const { attachments } = store;
+    if (attachments === undefined) return;
     for (let after = ""; ; ) {
       const some = await attachments.list(uid, after, BATCH, call);
       for (const one of some) {
@@ -196,7 +201,10 @@ export class AttachmentRemoval {
     return record !== null && (record.restoring === true || (!record.deleted && openDrafts(record).length > 0));
   }
 
-  /** Gives a session a fresh log, unless it is gone, so that nobody can append to it. */
+  /**
+   * Gives a session a fresh log, unless it is gone. Who has looked at an attachment before can neither append any more
+   * nor commit a side log without looking again.
+   */
   async #replaceLog(uid: string, call?: Call): Promise<void> {
     const { store } = this.#context;
     const seen = await store.readRecordByUid(uid, call);

@@ -95,6 +95,12 @@ export interface AttachmentTable {
   /** Removes a row, if it is there. */
   remove(log: string, call?: Call): Promise<void>;
 
+  /**
+   * Deletes pieces that arrived only after their row was removed, if that was at or before this time. Absent where
+   * `putPiece` stores nothing once `remove` has begun, so that there are none.
+   */
+  clearLate?(untilMs: number, call?: Call): Promise<void>;
+
   /** The sum of the sizes of a session's rows, and how many of them arrive. */
   usage(uid: string, call?: Call): Promise<{ readonly bytes: number; readonly arriving: number }>;
 

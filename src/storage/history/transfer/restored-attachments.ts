@@ -41,8 +41,8 @@ export class RestoredAttachments {
    * these. Any other one must not be doomed: whoever dooms it from now on finds the messages that name it.
    */
   async areSharedKept(ranges: readonly SharedRange[], call?: Call): Promise<boolean> {
-    const { attachments } = this.#context;
     for (const [log, attachmentId] of this.#named) {
+      const { attachments } = this.#context;
       const row = await attachments.findLog(log, call);
       if (row?.state === "stored") continue;
       const namings = await attachments.findNamings([...new Set(ranges.map((one) => one.log))], [attachmentId], call);

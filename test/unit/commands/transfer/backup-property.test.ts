@@ -1,27 +1,22 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { open, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, describe, expect, it } from "vitest";
-import { writeBackup } from "../../../../src/commands/transfer/export-sessions.js";
-import { checkFile, storeBackup } from "../../../../src/commands/transfer/import-sessions.js";
+import { describe, expect, it } from "vitest";
 import { RootPool } from "../../../../src/pool/root-pool.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
-import type { LogDatabase } from "../../../../src/storage/history/log-store.js";
-import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
-import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
 import type { Step } from "../../../contract/model/operations.js";
 import { outcomeOf } from "../../../contract/model/run.js";
 import { steps } from "../../../contract/model/sequences.js";
 import { dyingStore } from "../../../fault/dying-store.js";
-
-const folder = mkdtempSync(join(tmpdir(), "session-pool-backup-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const openMemory = async (): Promise<LogDatabase> => new MemoryLogDatabase();
-const openSqlite = (): Promise<LogDatabase> => SqliteLogDatabase.open(":memory:");
-const SMALL = { maxSegments: 4, mergeSegments: 2, maxLogEntries: 3, chunk: 2, maxEdits: 2, editorWaitMs: 1 };
+import {
+  backupOf,
+  contents,
+  expectSound,
+  openMemory,
+  openPool,
+  openSqlite,
+  type Pool,
+  restore,
+  SMALL,
+} from "./backup-pools.js";
 
 /**
  * The histories hold forks of forks, children, copies, older messages, edits, reverts and deletions. Each is exported,
@@ -88,21 +83,6 @@ describe("a backup of random histories", () => {
   });
 });
 
-interface Pool extends RootPool {
-  readonly database: LogDatabase;
-}
-
-async function openPool(openDatabase: () => Promise<LogDatabase>): Promise<Pool> {
-  const database = await openDatabase();
-  const provider = new LogHistoryProvider(database.namespace("default"), SMALL);
-  const pool = new RootPool({ storage: provider });
-  const close = async () => {
-    await pool.storage?.close();
-    await database.close();
-  };
-  return Object.assign(pool, { database, close });
-}
-
 async function fill(pool: Pool, sequence: readonly Step[], todos: number): Promise<void> {
   const provider = pool.storage?.active as LogHistoryProvider;
   for (const { by: _by, ...step } of sequence) {
@@ -111,45 +91,4 @@ async function fill(pool: Pool, sequence: readonly Step[], todos: number): Promi
   }
   const list = Array.from({ length: todos }, (_, i) => ({ id: `t${i}`, content: "c", status: "", priority: "" }));
   if (todos > 0) await pool.todos.replace(list);
-}
-
-async function backupOf(pool: RootPool): Promise<string> {
-  let text = "";
-  await writeBackup(pool, async (data) => {
-    text += data.toString();
-  });
-  return text;
-}
-
-let files = 0;
-
-async function restore(pool: RootPool, text: string) {
-  const path = join(folder, `backup-${files++}.jsonl`);
-  await writeFile(path, text);
-  const handle = await open(path);
-  try {
-    const { source, sections } = await checkFile(handle, path);
-    expect(sections).toHaveLength(1);
-    return await storeBackup(pool, { source, file: sections[0]!.file });
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The sessions and messages that callers see. */
-async function contents(pool: RootPool): Promise<unknown> {
-  const { sessions } = await pool.sessions.listSessions({ limit: 100 });
-  const ids = sessions.map(({ sessionId }) => sessionId).sort();
-  return Promise.all(
-    ids.map(async (id) => [
-      await pool.sessions.getSession(id),
-      await pool.sessions.getMessages(id, { includeAncestors: true }),
-    ]),
-  );
-}
-
-/** Checks that each `forks` agrees with the other records, and that every entry belongs to a record. */
-async function expectSound(pool: Pool): Promise<void> {
-  const report = await pool.sweep({ repair: true });
-  expect(report).toMatchObject({ repairedForks: 0, orphans: 0 });
 }

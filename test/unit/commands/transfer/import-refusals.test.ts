@@ -26,9 +26,13 @@ const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat
 /** Each case holds the lines of a file after its header, and the error. */
 const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] = [
   ["a line that is not JSON", [session(), '{"message":'], /Line 3: it is not valid JSON$/],
-  ["a line that is null", ["null"], /Line 2: it is neither a session, a message nor todos$/],
-  ["a line of another kind", [{ what: 1 }], /Line 2: it is neither a session, a message nor todos$/],
-  ["a line of two kinds", [{ ...session(), ...END }], /Line 2: it is neither a session, a message nor todos$/],
+  ["a line that is null", ["null"], /Line 2: it is neither a session, a message, an attachment nor todos$/],
+  ["a line of another kind", [{ what: 1 }], /Line 2: it is neither a session, a message, an attachment nor todos$/],
+  [
+    "a line of two kinds",
+    [{ ...session(), ...END }],
+    /Line 2: it is neither a session, a message, an attachment nor todos$/,
+  ],
   ["a message before any session", [message(), END], /Line 2: a message comes before any session$/],
   ["a message that no session names", [session(), message(), END], /Line 3: no session names this message$/],
   ["a session that is a string", [{ session: "s" }], /Line 2: session must be an object, but it is "s"$/],
@@ -297,8 +301,8 @@ const FOREIGN: readonly (readonly [string, string | Buffer, RegExp])[] = [
   ["null", "null", /the file is neither JSON nor/],
   [
     "a future version",
-    '{"format":"session-pool","version":3}\n',
-    /the file has version 3; this program reads versions up to 2$/,
+    '{"format":"session-pool","version":4}\n',
+    /the file has version 4; this program reads versions up to 3$/,
   ],
   ["no version", '{"format":"session-pool"}\n', /the file has version ""/],
   ["lines of another program", '{"type":"x"}\n{"type":"y"}\n', /the file is JSON Lines, but .* the fields type$/],

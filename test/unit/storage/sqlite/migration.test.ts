@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
@@ -7,6 +7,7 @@ import { LogHistoryProvider } from "../../../../src/storage/history/log-history-
 import { APPLICATION_ID, SCHEMA_VERSION } from "../../../../src/storage/sqlite/schema.js";
 import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
 import { answeredBefore, answeredNow, releasedStore } from "../../../support/released-store.js";
+import { ROOT } from "../../../support/toolchain.js";
 
 /** The schema of version 0.1.0. */
 const VERSION_1 = `
@@ -170,12 +171,15 @@ it("leaves the file unchanged when it cannot be migrated", async () => {
   after.close();
 });
 
+/** Makes the file from a dump. */
+function restore(dump: string): void {
+  const db = new Database(path);
+  db.exec(dump);
+  db.close();
+}
+
 describe("a file of version 0.2.0", () => {
-  beforeEach(() => {
-    const db = new Database(path);
-    db.exec(releasedStore("sqlite.sql"));
-    db.close();
-  });
+  beforeEach(() => restore(releasedStore("sqlite.sql")));
 
   it("is upgraded with everything that it holds, and is then the same as a new one", async () => {
     const database = await SqliteLogDatabase.open(path);
@@ -211,6 +215,75 @@ describe("a file of version 0.2.0", () => {
       answeredBefore("sqlite.answers.jsonl"),
     );
     for (const database of databases) await database.close();
+  });
+});
+
+describe("a file of a build that had owners and no attachments", () => {
+  beforeEach(() => restore(dumped("sqlite.sql")));
+
+  /** A file of `stores-owners`: a store that such a build had made, and what it then answered about each session. */
+  function dumped(file: string): string {
+    return readFileSync(join(ROOT, "test/support/stores-owners", file), "utf8");
+  }
+
+  async function expectEverything(database: SqliteLogDatabase): Promise<void> {
+    const store = database.namespace("default");
+    const provider = new LogHistoryProvider(store);
+    const { sessions } = await provider.listSessions({ parentId: "", limit: 99 });
+    const answers = sessions.map(async ({ sessionId, title, labels = {}, owner = "" }) => {
+      const messages = (await provider.getSessionMessages(sessionId)).map(({ id, sessionId }) => ({
+        info: { id, sessionId },
+      }));
+      return { sessionId, session: { title, labels, owner }, messages };
+    });
+    const lines = dumped("sqlite.answers.jsonl").trim().split("\n");
+    expect(await Promise.all(answers)).toEqual(lines.map((line) => JSON.parse(line)));
+  }
+
+  it("is upgraded with everything that it holds, keeps attachments, and is then the same as a new one", async () => {
+    const database = await SqliteLogDatabase.open(path);
+    await expectEverything(database);
+    const provider = new LogHistoryProvider(database.namespace("default"));
+    async function* bytes() {
+      yield Buffer.from("bytes");
+    }
+    await provider.uploadAttachment("owned", { attachmentId: "a" }, bytes());
+    const attachment = { attachmentId: "a", mediaType: "", name: "", size: 0, sha256: "" };
+    await provider.logMessages("owned", [
+      { id: "o2", role: "user", parts: [{ id: "", type: "file", text: "", attachment }] },
+    ]);
+    expect(await provider.listAttachments("owned", { limit: 9 })).toMatchObject({
+      attachments: [{ attachmentId: "a", size: 5, messageIds: ["o2"] }],
+    });
+    await database.close();
+    const fresh = join(folder, "fresh.db");
+    await (await SqliteLogDatabase.open(fresh)).close();
+    expect(shapeOf(path)).toEqual(shapeOf(fresh));
+  });
+
+  it("stays as it is when the upgrade fails half way, and is upgraded once it can be", async () => {
+    const db = new Database(path);
+    // The tables of attachments and of pieces can be made, that of names cannot.
+    db.exec("CREATE TABLE attachment_names (one INTEGER)");
+    db.close();
+    const before = shapeOf(path);
+    await expect(SqliteLogDatabase.open(path)).rejects.toMatchObject({ code: "failed_precondition" });
+    expect(shapeOf(path)).toEqual(before);
+    const again = new Database(path);
+    expect(again.prepare("PRAGMA user_version").raw().get([])).toEqual([3]);
+    again.exec("DROP TABLE attachment_names");
+    again.close();
+    const databases = await Promise.all(Array.from({ length: 4 }, () => SqliteLogDatabase.open(path)));
+    for (const database of databases) await expectEverything(database);
+    for (const database of databases) await database.close();
+  });
+
+  it("is refused once it says that it has attachments and a table of theirs is missing", async () => {
+    await (await SqliteLogDatabase.open(path)).close();
+    const db = new Database(path);
+    db.exec("DROP TABLE attachment_pieces");
+    db.close();
+    await expect(SqliteLogDatabase.open(path)).rejects.toMatchObject({ code: "failed_precondition" });
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RecordCache } from "../../../../src/storage/sqlite/record-cache.js";
-import type { Row } from "../../../../src/storage/sqlite/statements.js";
+import type { Bound, Row } from "../../../../src/storage/sqlite/statements.js";
 
 const UPDATE_TIME = 6;
 
@@ -57,8 +57,8 @@ describe("RecordCache", () => {
 });
 
 /** A different value of the same type. JSON gets one more member. */
-function changed(value: string | number | null): string | number | null {
+function changed(value: Bound): Bound {
   if (typeof value === "number") return value + 1;
-  if (value?.startsWith("{")) return value.replace("{", '{"more":1,');
+  if (typeof value === "string" && value.startsWith("{")) return value.replace("{", '{"more":1,');
   return value === null ? "[]" : `${value}x`;
 }

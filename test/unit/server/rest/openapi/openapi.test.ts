@@ -171,7 +171,12 @@ describe("openApiDocument", () => {
     expect(document.components.schemas.Session.properties.title.description).toBe(
       comments["sessionpool.v1.Session.title"],
     );
-    expect(document.tags.map(({ name }: Json) => name)).toEqual(["SessionService", "MessageService", "TodoService"]);
+    expect(document.tags.map(({ name }: Json) => name)).toEqual([
+      "SessionService",
+      "MessageService",
+      "AttachmentService",
+      "TodoService",
+    ]);
     for (const one of operations()) expect(one.summary).toMatch(/^[A-Z].*[^.]$/);
   });
 
@@ -183,6 +188,22 @@ describe("openApiDocument", () => {
     ]);
     expect(names.length).toBeGreaterThan(METHODS.length);
     expect(names.filter((name) => !comments[name])).toEqual([]);
+  });
+
+  test("describes the bytes of attachments, and what HTTP says of them", () => {
+    const upload = operation("post", "/session/{sessionId}/attachment");
+    expect(upload.requestBody.content["application/octet-stream"].schema.format).toBe("binary");
+    const named = (one: Json, place: string): string[] =>
+      one.parameters.filter((p: Json) => p.in === place).map((p: Json) => p.name);
+    expect(named(upload, "query")).toEqual(["attachmentId", "name", "sha256", "createSession"]);
+    expect(named(upload, "header")).toEqual(["Content-Digest"]);
+    expect(Object.keys(upload.responses)).toEqual(expect.arrayContaining(["200", "409", "413", "415"]));
+    const download = operation("get", "/session/{sessionId}/attachment/{attachmentId}");
+    expect(named(download, "query")).toEqual([]);
+    expect(named(download, "header")).toEqual(["Range", "If-Range", "If-None-Match", "If-Match"]);
+    expect(Object.keys(download.responses)).toEqual(expect.arrayContaining(["200", "206", "304", "404", "412", "416"]));
+    expect(download.responses[206].headers).toHaveProperty("Content-Range");
+    expect(download.responses[200].content["*/*"].schema.format).toBe("binary");
   });
 
   test("describes queries, bodies and answers as the bindings define them", () => {
