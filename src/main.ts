@@ -5,8 +5,8 @@ import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { hideTodosFlag } from "./config/auth-flags.js";
 import {
+  addExpiryOptions,
   addHealthOptions,
-  addRetentionOption,
   addServeOptions,
   readRetention,
   readServeConfig,
@@ -66,12 +66,17 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
   },
 );
 
-addRetentionOption(addStorageOption(program.command("sweep")))
+addExpiryOptions(addStorageOption(program.command("sweep")))
   .description("delete what has expired, and clear away what deleted and changed sessions left behind")
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
-  .action(async ({ storage, repair, retentionDays }) =>
-    (await commands.sweep()).sweep(storage, { repair, retentionMs: readRetention(retentionDays) }),
-  );
+  .action(async ({ storage, repair, retentionDays, attachmentIdleS }) => {
+    const attachmentIdleMs = attachmentIdleS * 1000;
+    await (await commands.sweep()).sweep(storage, {
+      repair,
+      retentionMs: readRetention(retentionDays),
+      attachmentIdleMs,
+    });
+  });
 
 withVacuum(addNamespaceOption(addStorageOption(program.command("erase"))))
   .description("overwrite the content of a message and of all its copies; servers may run meanwhile")

@@ -82,6 +82,8 @@ export interface ServeConfig {
   readonly namespaceIdleMs: number;
   /** How long after its last change a session expires; Infinity means never. */
   readonly retentionMs: number;
+  /** How long an attachment is kept that nothing names. */
+  readonly attachmentIdleMs: number;
   /** How long running calls may take while the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set, which turns tracing on. */
@@ -126,6 +128,7 @@ export function addServeOptions(command: Command): Command {
       .default(900)
       .argParser(seconds),
     retentionFlag(),
+    attachmentIdleFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(secondsOrZero),
     ...contentLimitFlags(),
   ];
@@ -138,9 +141,14 @@ function httpAddressFlag(): Option {
   return flagged.default("127.0.0.1:8080");
 }
 
-/** Adds the flag of commands that delete what has expired. */
-export function addRetentionOption(command: Command): Command {
-  return command.addOption(retentionFlag());
+/** Adds the flags of commands that delete what has had its time. */
+export function addExpiryOptions(command: Command): Command {
+  return command.addOption(retentionFlag()).addOption(attachmentIdleFlag());
+}
+
+function attachmentIdleFlag(): Option {
+  const flagged = flag("--attachment-idle-s <n>", "seconds that an attachment is kept which nothing names");
+  return flagged.default(86_400).argParser(seconds);
 }
 
 function retentionFlag(): Option {
@@ -183,6 +191,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
     retentionMs: readRetention(flags.retentionDays as number),
+    attachmentIdleMs: (flags.attachmentIdleS as number) * 1000,
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };
