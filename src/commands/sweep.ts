@@ -10,14 +10,14 @@ import { withPools } from "./with-pools.js";
  */
 export async function sweep(
   storageUrl: string,
-  { repair, retentionMs }: { readonly repair: boolean; readonly retentionMs: number },
+  { repair, ...times }: { readonly repair: boolean; readonly retentionMs: number; readonly attachmentIdleMs: number },
 ): Promise<void> {
   const bar = new SingleBar({ format: "Sweeping {spinner} {done}", stream: process.stderr, noTTYOutput: false });
   bar.start(1, 0, { done: "", spinner: "" });
   const report = await withPools(
     storageUrl,
     (pools) => pools.sweep({ repair, onProgress: (progress) => bar.update({ done: describe(progress) }) }),
-    { retentionMs },
+    times,
   ).finally(() => bar.stop());
   print(`Swept: ${describe(report)}`);
   const { failed } = report;
