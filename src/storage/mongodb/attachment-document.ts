@@ -1,4 +1,4 @@
-import type { Long } from "mongodb";
+import type { Document, Long } from "mongodb";
 import type { StoredAttachment } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
@@ -52,6 +52,12 @@ export function storedSlot(attachmentId: string): string {
 
 export function freeSlot(log: string): string {
   return `.${log}`;
+}
+
+/** The update that hides rows. It leaves nothing of what callers have said of them, which may be about to be erased. */
+export function removal(removedMs: number): Document[] {
+  const said = { attachment_id: "", media_type: "", name: "", size: int64(0), sha256: "" };
+  return [{ $set: { ...said, state: "removed", slot: { $concat: [".", "$_id"] }, seen_ms: int64(removedMs) } }];
 }
 
 /** The filter that finds one row. The uid selects the shard. */

@@ -49,12 +49,10 @@ export class MongoPieces {
     const { _id, log } = piece;
     await commands.settle(call, async () => {
       try {
-        await commands.write(call, (limits) =>
-          this.#pieces.replaceOne({ _id, log }, piece, { ...limits, upsert: true }),
-        );
+        await commands.write(call, (limits) => this.#pieces.insertOne(piece, limits));
       } catch (error) {
-        // An earlier send of the same piece was carried out at the same moment.
         if (!duplicateKey(error)) throw error;
+        await commands.write(call, (limits) => this.#pieces.replaceOne({ _id, log }, piece, limits));
       }
     });
   }
