@@ -40,11 +40,13 @@ export async function exportSession(
 }
 
 async function withFiles(session: Session, messages: readonly Message[], signal: AbortSignal): Promise<BlobPart[]> {
+  const named = new Set(messages.flatMap(({ parts }) => parts.flatMap((part) => part.attachment?.attachmentId ?? [])));
   const attachments: Attachment[] = [];
   let pageToken = "";
   do {
     const page = await listAttachments(session.sessionId, pageToken, signal);
-    attachments.push(...page.attachments);
+    // Drafts are not saved, nor what only they show.
+    attachments.push(...page.attachments.filter(({ attachmentId }) => named.has(attachmentId)));
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   const { head, end } = backupLines(session, messages, attachments);
