@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, Server } from "node:http";
@@ -38,6 +39,8 @@ const LIMIT_BYTES = 20_000;
 const UNSERVED = "sessions.example";
 const KEYS = { ada: newKey(), bob: newKey(), reader: newKey() };
 const JSON_TYPE = { "Content-Type": "application/json" };
+const ATTACHMENT = "/session/s/attachment/p";
+const SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="7" height="5"/>';
 const GET_SESSION = "/sessionpool.v1.SessionService/GetSession";
 const WATCH = "/sessionpool.v1.MessageService/WatchMessages";
 
@@ -91,6 +94,8 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
     expect((await call("/session", { method: "POST", headers: { ...bearer(), ...JSON_TYPE }, body })).status).toBe(200);
     const made = { method: "POST", headers: { ...bearer(), ...JSON_TYPE }, body: '{"scope":"read"}' };
     ticket = JSON.parse((await call("/session/s/ticket", made)).text).ticket;
+    const upload = { method: "POST", headers: { ...bearer(), "Content-Type": "image/svg+xml" }, body: SVG };
+    expect((await call("/session/s/attachment?attachment_id=p&name=p.svg", upload)).status).toBe(200);
   });
 
   afterAll(async () => {
@@ -161,6 +166,14 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
       url,
     );
 
+  /** The width of a picture, which is 0 if the browser does not show it. */
+  const widthOf = (url: string) =>
+    page.evaluate<number>(`new Promise((resolve) => {
+      const picture = new Image();
+      picture.onload = picture.onerror = () => resolve(picture.naturalWidth);
+      picture.src = ${JSON.stringify(url)};
+    })`);
+
   describe("the ways to call", () => {
     const watch = "/session/s/message:watch?from_position=0";
     const ways: Record<string, { withKey?: () => Promise<unknown>; without?: () => Promise<unknown> }> = {
@@ -179,6 +192,9 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
         without: () => call(`${watch}&ticket=${ticket}`),
       },
       "`EventSource`": { without: () => listening(`${server.httpUrl}${watch}&ticket=${ticket}`) },
+      "`<img>`, `<audio>`, `<video>` of [an attachment](#attachments)": {
+        without: () => widthOf(`${server.httpUrl}${ATTACHMENT}?ticket=${ticket}`),
+      },
     };
 
     it("are those of the table", () => {
@@ -203,6 +219,25 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
       expect(await listening(`${server.httpUrl}${watch}&ticket=${ticket}`)).toContain("Hello");
       expect(await listening(`${server.httpUrl}${watch}`)).toBe("error");
       expect(await errorOf("grpc-web", KEYS.ada)).toBe("none");
+      expect(await widthOf(`${server.httpUrl}${ATTACHMENT}?ticket=${ticket}`)).toBe(7);
+      expect(await widthOf(server.httpUrl + ATTACHMENT)).toBe(0);
+    });
+
+    it("show a page of an origin that is not allowed no picture", async () => {
+      const own = await start({ corsOrigins: [], ticketSecretFile: join(folder, "secret") });
+      const headers = bearer();
+      await fetch(`${own.httpUrl}/session/s/attachment?attachment_id=p&create_session=true`, {
+        method: "POST",
+        headers: { ...headers, "content-type": "image/svg+xml" },
+        body: SVG,
+      });
+      const made = { method: "POST", headers: { ...headers, ...JSON_TYPE }, body: '{"scope":"read"}' };
+      const { ticket: other } = (await (await fetch(`${own.httpUrl}/session/s/ticket`, made)).json()) as {
+        ticket: string;
+      };
+      const url = `${own.httpUrl}${ATTACHMENT}?ticket=${other}`;
+      expect((await fetch(url)).status).toBe(200);
+      expect(await widthOf(url)).toBe(0);
     });
 
     it("are what docs/api.md shows for tickets", async () => {
@@ -274,6 +309,10 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
       "WWW-Authenticate": () => call("/session"),
       Allow: () => call("/session", { method: "DELETE", headers: bearer() }),
       ETag: () => call("/openapi.json"),
+      "Accept-Ranges": () => call(ATTACHMENT, { headers: bearer() }),
+      "Content-Disposition": () => call(ATTACHMENT, { headers: bearer() }),
+      "Content-Length": () => call(ATTACHMENT, { headers: bearer() }),
+      "Content-Range": () => call(ATTACHMENT, { headers: { ...bearer(), Range: "bytes=0-1", "If-Range": tag } }),
       "Content-Encoding": () => call("/session/s", { headers: bearer() }),
       "Accept-Encoding": () =>
         connect(GET_SESSION, KEYS.ada, { headers: { ...compressed.headers, "Content-Encoding": "zstd" } }),
@@ -290,6 +329,7 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
       "Grpc-Status": () =>
         call("/sessionpool.v1.No/Rpc", { ...framed, headers: { "Content-Type": "application/grpc-web" } }),
     };
+    const tag = `"${createHash("sha256").update(SVG).digest("hex")}"`;
     reading["Grpc-Message"] = reading["Grpc-Status"] as () => Promise<Answer>;
     // The server itself sends it only in bodies, but a proxy may move it.
     const unread = ["Grpc-Status-Details-Bin"];
@@ -341,11 +381,18 @@ await describeWith("what docs/api.md says of pages of other origins", findBrowse
         await post("/session", '{"sessionId":"s","title":"other"}'),
         await post("/sessionpool.v1.SessionService/CreateSession", '{"sessionId":"s","title":"other"}'),
       ],
+      412: async () => [await rest(ATTACHMENT, { headers: { "If-Match": '"other"' } })],
       413: async () => [await post("/session", JSON.stringify({ title: "t".repeat(2 * LIMIT_BYTES) }))],
       415: async () => [
         await post("/session", "<a/>", { headers: { "Content-Type": "text/xml" } }),
         await post(GET_SESSION, "<a/>", { headers: { "Content-Type": "text/xml" } }),
+        await post("/session/s/attachment", "a", { headers: { "Content-Encoding": "gzip" } }),
       ],
+      416: async () => {
+        // The browser's cache has read the other attachment, and keeps no body of this answer for it.
+        await post("/session/s/attachment?attachment_id=unread", "a");
+        return [await rest("/session/s/attachment/unread", { headers: { Range: "bytes=900-" } })];
+      },
       421: async () => {
         const at = server.httpUrl.replace("127.0.0.1", UNSERVED);
         const headers = { ...bearer(), ...JSON_TYPE, "Connect-Protocol-Version": "1" };

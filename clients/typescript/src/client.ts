@@ -1,14 +1,17 @@
-import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { AttachmentService } from "../../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { type CreateTicketResponse, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../../gen/sessionpool/v1/todo_service_pb.js";
+import { type Download, type DownloadOptions, download } from "./download.js";
 import { type DraftOptions, type DraftWriter, startDraft } from "./draft.js";
 import { hasFetchStreams, openByEventSource, type Server } from "./event-source.js";
 import type { WithNumbers } from "./int64.js";
 import { type Key, sendingKey } from "./keys.js";
 import {
   type ListSessionsOptions,
+  listAttachments,
   listSessions,
   type SearchHit,
   type SearchOptions,
@@ -24,7 +27,10 @@ import {
   type NewMessage,
   type StoredMessage,
 } from "./messages.js";
+import type { PageOptions } from "./pages.js";
+import { type Rest, restOf } from "./rest.js";
 import { createServiceClient, type ServiceClient } from "./service-client.js";
+import { type Attachment, type UploadOptions, type UploadSource, upload } from "./upload.js";
 import { type OpenWatch, type WatchEvent, type WatchOptions, watch } from "./watch.js";
 
 export interface SessionPoolClientOptions {
@@ -51,8 +57,8 @@ export interface SessionPoolClientOptions {
   /** Sends the requests; the global `fetch` when absent. */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * Another Connect transport, for example gRPC from `@connectrpc/connect-node`. Excludes `baseUrl`, `key`, `ticket` and
-   * `fetch`.
+   * Another Connect transport, for example gRPC from `@connectrpc/connect-node`. Uploads and downloads go by HTTP
+   * nevertheless: beside a transport, `baseUrl`, `key`, `ticket` and `fetch` are for them.
    */
   readonly transport?: Transport;
 }
@@ -62,6 +68,8 @@ export interface SessionPoolClient {
   readonly sessions: ServiceClient<typeof SessionService>;
   readonly messages: ServiceClient<typeof MessageService>;
   readonly todos: ServiceClient<typeof TodoService>;
+  /** `uploadAttachment` and `downloadAttachment` of the client move the bytes. */
+  readonly attachments: ServiceClient<typeof AttachmentService>;
   /** Served only by the gRPC port, so it needs a `transport` that speaks gRPC. */
   readonly todoTracker: ServiceClient<typeof TodoTrackerService>;
   /**
@@ -89,6 +97,17 @@ export interface SessionPoolClient {
    * (`unauthenticated`). TypeError: this client cannot watch in the way that is asked for.
    */
   watch(sessionId: string, options?: WatchOptions): AsyncGenerator<WatchEvent, void, undefined>;
+  /**
+   * Stores bytes, which a part of a message of this session can then name. Sent again after a transient error unless
+   * the source is a stream. Nothing is visible of an upload that did not arrive whole.
+   */
+  uploadAttachment(sessionId: string, source: UploadSource, options?: UploadOptions): Promise<Attachment>;
+  /** An attachment, whose bytes arrive while they are read, and are resumed where a connection breaks. */
+  downloadAttachment(sessionId: string, attachmentId: string, options?: DownloadOptions): Promise<Download>;
+  /** The attachments that a session shows, by id, with the messages that name each, read page by page. */
+  listAttachments(sessionId: string, options?: PageOptions): AsyncGenerator<Attachment, void, undefined>;
+  /** Removes an attachment that nothing names: `failed_precondition` if something does. Sent once. */
+  deleteAttachment(sessionId: string, attachmentId: string, options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Makes a ticket, which opens this session and nothing else, for a page without a key or for a link. */
   createTicket(sessionId: string, options: TicketOptions): Promise<Ticket>;
   /** Ends all tickets of a session, and the watches that they opened. */
@@ -114,18 +133,23 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
   const { key = options.ticket } = options;
   if (options.key !== undefined && options.ticket !== undefined)
     throw new TypeError("Give a key or a ticket, not both");
-  if (options.transport !== undefined && key !== undefined)
-    throw new TypeError("A transport sends its own credentials, so it excludes key and ticket");
-  const server = options.transport === undefined ? serverOf(options) : undefined;
-  const transport = options.transport ?? createTransport(server as Server, key);
+  const isWithServer = options.transport === undefined || options.baseUrl !== undefined;
+  if (!isWithServer && key !== undefined)
+    throw new TypeError("A transport sends its own credentials: beside it, key and ticket need baseUrl");
+  const server = isWithServer ? serverOf(options) : undefined;
+  const sendKey = key === undefined ? undefined : sendingKey(key);
+  const transport = options.transport ?? createTransport(server as Server, sendKey);
+  const rest = server === undefined ? refuseTransfer : restOf(server, sendKey);
   const policy = { retries: options.retries ?? 5, timeoutMs: options.timeoutMs };
   const messages = createServiceClient(MessageService, transport, policy);
   const sessions = createServiceClient(SessionService, transport, policy);
+  const attachments = createServiceClient(AttachmentService, transport, policy);
   const openStream: OpenWatch = (sessionId, start, signal) =>
     messages.watchMessages({ sessionId, ...start }, { signal });
   return {
     sessions,
     messages,
+    attachments,
     todos: createServiceClient(TodoService, transport, policy),
     todoTracker: createServiceClient(TodoTrackerService, transport, policy),
     append: (sessionId, added, appendOptions) => append(messages, sessionId, added, appendOptions),
@@ -133,11 +157,21 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
     history: (sessionId, historyOptions) => history(messages, sessionId, historyOptions),
     listSessions: (listOptions) => listSessions(sessions, listOptions),
     search: (q, searchOptions) => search(messages, q, searchOptions),
+    uploadAttachment: (sessionId, source, uploadOptions) =>
+      upload(rest, policy.retries, sessionId, source, uploadOptions),
+    downloadAttachment: (sessionId, attachmentId, downloadOptions) =>
+      download(rest, policy.retries, sessionId, attachmentId, downloadOptions),
+    listAttachments: (sessionId, pageOptions) => listAttachments(attachments, sessionId, pageOptions),
+    deleteAttachment: async (sessionId, attachmentId, callOptions) => {
+      await attachments.deleteAttachment({ sessionId, attachmentId }, callOptions);
+    },
     watch: (sessionId, watchOptions = {}) => {
       const hasOtherKeys = typeof key === "function";
       const isByEventSource =
-        watchOptions.eventSource ?? (server !== undefined && options.fetch === undefined && !hasFetchStreams());
-      const open = isByEventSource ? openByEventSource(server, options.key) : openStream;
+        watchOptions.eventSource ??
+        (options.transport === undefined && options.fetch === undefined && !hasFetchStreams());
+      const watched = options.transport === undefined ? server : undefined;
+      const open = isByEventSource ? openByEventSource(watched, options.key) : openStream;
       return watch(messages, sessionId, watchOptions, { open, hasOtherKeys });
     },
     createTicket: (sessionId, { signal, ...ticketOptions }) =>
@@ -153,8 +187,14 @@ function serverOf({ baseUrl, fetch, ticket }: SessionPoolClientOptions): Server 
   return { address, ticket, fetch: namingAddress(fetch, address) };
 }
 
-function createTransport({ address, fetch }: Server, key: Key | undefined): Transport {
-  const interceptors = key === undefined ? [] : [sendingKey(key)];
+/** UNIMPLEMENTED, as from a server without attachments, so that adapters do without. */
+const refuseTransfer: Rest = async () => {
+  const text = "Uploads and downloads go by HTTP: beside a transport, give the client baseUrl";
+  throw new ConnectError(text, Code.Unimplemented);
+};
+
+function createTransport({ address, fetch }: Server, sendKey: Interceptor | undefined): Transport {
+  const interceptors = sendKey === undefined ? [] : [sendKey];
   return createConnectTransport({ baseUrl: address, useBinaryFormat: true, fetch, interceptors });
 }
 

@@ -110,12 +110,12 @@ async function whyRefused(url: string, fetch: typeof globalThis.fetch, signal: A
 }
 
 /** The error that REST describes as JSON; one with this code if something else than the service has answered. */
-function errorOf(json: string, code: Code, headers?: Headers): ConnectError {
+export function errorOf(json: string, code: Code, headers?: Headers): ConnectError {
   try {
     const error = JSON.parse(json) as { code: Code; message: string };
     if (Code[error.code] !== undefined) return new ConnectError(error.message, error.code, headers);
   } catch {
     // It is no JSON, and so not the service's.
   }
-  return new ConnectError("The stream was refused", code, headers);
+  return new ConnectError("The request was refused", code, headers);
 }

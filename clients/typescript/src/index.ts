@@ -10,6 +10,7 @@ export {
 } from "./client.js";
 export { ConflictError, type Current } from "./conflict-error.js";
 export { dateOf, timestampOf } from "./dates.js";
+export type { Download, DownloadedAttachment, DownloadOptions } from "./download.js";
 export type { DraftOptions, DraftWriter } from "./draft.js";
 export type { NumberInit, WithNumbers } from "./int64.js";
 export type { ListSessionsOptions, SearchHit, SearchOptions, Session } from "./lists.js";
@@ -25,4 +26,5 @@ export {
 } from "./messages.js";
 export type { PageOptions } from "./pages.js";
 export type { ServiceClient } from "./service-client.js";
+export type { Attachment, UploadOptions, UploadSource } from "./upload.js";
 export type { WatchEvent, WatchOptions } from "./watch.js";

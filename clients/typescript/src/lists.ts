@@ -1,3 +1,4 @@
+import type { AttachmentService } from "../../../gen/sessionpool/v1/attachment_service_pb.js";
 import type { MessageService, SearchHit as SearchHitMessage } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import type {
   SessionService,
@@ -7,6 +8,7 @@ import type {
 import type { WithNumbers } from "./int64.js";
 import { type PageOptions, pages } from "./pages.js";
 import type { ServiceClient } from "./service-client.js";
+import type { Attachment } from "./upload.js";
 
 /** A session as the service returns it, with numbers for its 64-bit integers. */
 export type Session = WithNumbers<StoredSession>;
@@ -57,4 +59,14 @@ export async function* search(
   const filter = { q, label: [...label], sessionId, owner, noOwner };
   const all = pages(paging, (page, call) => messages.searchMessages({ ...filter, ...page }, call));
   for await (const page of all) yield* page.hits;
+}
+
+/** All attachments that a session shows, by id. */
+export async function* listAttachments(
+  attachments: ServiceClient<typeof AttachmentService>,
+  sessionId: string,
+  paging: PageOptions = {},
+): AsyncGenerator<Attachment, void, undefined> {
+  const all = pages(paging, (page, call) => attachments.listAttachments({ sessionId, ...page }, call));
+  for await (const page of all) yield* page.attachments;
 }

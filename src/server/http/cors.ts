@@ -18,6 +18,11 @@ const REQUEST_HEADERS = [
   "Accept",
   "Last-Event-ID",
   "If-None-Match",
+  "If-Match",
+  "If-Range",
+  "Range",
+  "Content-Digest",
+  "Digest",
   "Connect-Protocol-Version",
   "Connect-Timeout-Ms",
   "Connect-Content-Encoding",
@@ -48,6 +53,10 @@ const RESPONSE_HEADERS = [
   "WWW-Authenticate",
   "Allow",
   "ETag",
+  "Accept-Ranges",
+  "Content-Range",
+  "Content-Length",
+  "Content-Disposition",
   "X-Request-Id",
 ].join(", ");
 

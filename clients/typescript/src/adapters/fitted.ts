@@ -1,9 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { NewMessage } from "../index.js";
+import { beginningOf } from "./attachable.js";
 import { countValues, MOST_VALUES, sizeOf } from "./batches.js";
 
 /** The API's limits of one message, less what the list of what was cut may take. */
-const MOST_BYTES = 3 * 1024 * 1024 - 16 * 1024;
+export const MOST_BYTES = 3 * 1024 * 1024 - 16 * 1024;
 const MOST_METADATA_BYTES = 60 * 1024;
 const MOST_PARTS = 10_000;
 /** A message that grows is cut anew only so often, because in a draft a cut text has to be sent again. */
@@ -145,11 +146,6 @@ function metadataSize(metadata: unknown): number {
 
 function byteLength(text: JsonValue): number {
   return new TextEncoder().encode(text as string).length;
-}
-
-/** The beginning of a text, at most so many bytes of UTF-8, and not cut inside a character. */
-export function beginningOf(text: string, bytes: number): string {
-  return text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(bytes)).read);
 }
 
 /** Says what was cut, and never its content. */

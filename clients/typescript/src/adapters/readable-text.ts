@@ -1,6 +1,7 @@
 import type { NewMessage } from "../index.js";
+import { beginningOf } from "./attachable.js";
 import { sizeOf } from "./batches.js";
-import { beginningOf, fitted } from "./fitted.js";
+import { fitted } from "./fitted.js";
 
 const MOST_BYTES = 3 * 1024 * 1024 - 32 * 1024;
 /** So much of the text is always there, so that every message can be recognised in a list. */

@@ -139,7 +139,7 @@ describe("a watch by EventSource", () => {
     vi.useRealTimers();
     expect(faults).toEqual([
       "Too many calls",
-      "The stream was refused",
+      "The request was refused",
       "The stream ended",
       `${BASE}: Failed to fetch`,
     ]);

@@ -1,0 +1,154 @@
+import { fromJsonString } from "@bufbuild/protobuf";
+import {
+  type Attachment as AttachmentMessage,
+  AttachmentSchema,
+} from "../../../gen/sessionpool/v1/attachment_service_pb.js";
+import { type WithNumbers, withNumbers } from "./int64.js";
+import type { Rest, RestRequest } from "./rest.js";
+import { withRetries } from "./retry.js";
+import { ulid } from "./ulid.js";
+import { hasXhr, sendingByXhr } from "./xhr.js";
+
+/** An attachment as the service returns it, with numbers for its 64-bit integers. */
+export type Attachment = WithNumbers<AttachmentMessage>;
+
+/**
+ * Bytes, a Blob or File, or a stream of bytes: a ReadableStream, or anything that is iterated asynchronously, such as a
+ * ReadStream of Node.js. A file of Node.js is best given as the Blob of `openAsBlob(path)` of `node:fs`, which can be
+ * read again after a lost connection.
+ */
+export type UploadSource =
+  | ArrayBuffer
+  | ArrayBufferView
+  | Blob
+  | ReadableStream<Uint8Array>
+  | AsyncIterable<Uint8Array>;
+
+type StreamSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+export interface UploadOptions {
+  /**
+   * The id of the attachment, 1-128 bytes; a ULID is made here when it is absent. With the same bytes, name and media
+   * type, the same id can be uploaded again and gets the same answer.
+   */
+  readonly attachmentId?: string;
+  /** The name of the file, at most 255 bytes; that of a File when absent. */
+  readonly name?: string;
+  /** That of the Blob when absent, and otherwise `application/octet-stream`. */
+  readonly mediaType?: string;
+  /** How many bytes a stream has, if known. The service refuses others. */
+  readonly size?: number;
+  /** The SHA-256 of the bytes in hexadecimal, if known. The service refuses others. */
+  readonly sha256?: string;
+  /** Makes the session first if it is missing. */
+  readonly createSession?: boolean;
+  /** Called with the bytes sent so far and, if it is known, the number of all. Starts over when the upload does. */
+  readonly onProgress?: (sentBytes: number, totalBytes: number | undefined) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** How much is sent at a time. Streams of Blobs may give all at once. */
+const PIECE_BYTES = 64 * 1024;
+
+/** Sends the bytes as the body of one request, which is sent again if the source can be read again. */
+export async function upload(
+  rest: Rest,
+  retries: number,
+  sessionId: string,
+  source: UploadSource,
+  options: UploadOptions = {},
+): Promise<Attachment> {
+  const { sha256, createSession, signal, onProgress } = options;
+  const { name = "", type = "" } = source as Partial<File>;
+  const blob = await blobOf(source);
+  const size = options.size ?? blob?.size;
+  const query = new URLSearchParams({
+    attachment_id: options.attachmentId ?? ulid(),
+    name: options.name ?? name,
+    ...(sha256 !== undefined && { sha256 }),
+    ...(createSession === true && { create_session: "true" }),
+  });
+  const request: RestRequest = {
+    method: "POST",
+    path: `/session/${encodeURIComponent(sessionId)}/attachment?${query}`,
+    headers: { "Content-Type": options.mediaType ?? (type || "application/octet-stream") },
+    isOnce: blob === undefined,
+    ...(signal !== undefined && { signal }),
+  };
+  const report = onProgress && ((sentBytes: number) => onProgress(sentBytes, size));
+  const answer = await withRetries({ retries: blob === undefined ? 0 : retries, signal }, async () => {
+    if (blob !== undefined && report === undefined) return await rest({ ...request, body: blob });
+    if (blob !== undefined && hasXhr()) return await rest({ ...request, body: blob, send: sendingByXhr(report) });
+    return await sendStream(rest, request, streamOf(blob ?? (source as StreamSource)), size, report);
+  });
+  const message = fromJsonString(AttachmentSchema, await answer.text(), { ignoreUnknownFields: true });
+  return withNumbers(AttachmentSchema, message);
+}
+
+/** Undefined: a stream, which can be sent while it is read. Browsers do that at most over HTTP/2, so they read it first. */
+async function blobOf(source: UploadSource): Promise<Blob | undefined> {
+  if (source instanceof Blob) return source;
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return new Blob([source as ArrayBuffer]);
+  return hasXhr() ? await new Response(streamOf(source) as ReadableStream<Uint8Array<ArrayBuffer>>).blob() : undefined;
+}
+
+/** Sends a stream, of which Node.js sends as much as the service takes. What the stream throws is thrown as it is. */
+async function sendStream(
+  rest: Rest,
+  request: RestRequest,
+  stream: ReadableStream<Uint8Array>,
+  size: number | undefined,
+  report: ((sentBytes: number) => void) | undefined,
+): Promise<Response> {
+  let sent = 0;
+  let failure: { readonly error: unknown } | undefined;
+  const reader = stream.getReader();
+  let chunk = new Uint8Array();
+  const ended = new AbortController();
+  const signal = request.signal ? AbortSignal.any([request.signal, ended.signal]) : ended.signal;
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    try {
+      // Node.js goes on reading a body that it sends no more, which an endless one would keep it from ever leaving.
+      signal.throwIfAborted();
+      while (chunk.length === 0) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        chunk = value as Uint8Array<ArrayBuffer>;
+      }
+      const piece = chunk.subarray(0, PIECE_BYTES);
+      chunk = chunk.subarray(piece.length);
+      controller.enqueue(piece);
+      sent += piece.length;
+      report?.(sent);
+    } catch (error) {
+      if (!signal.aborted) failure = { error };
+      controller.error(error);
+    }
+  };
+  const body = new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
+  const headers = { ...request.headers, ...(size !== undefined && { "Content-Length": `${size}` }) };
+  try {
+    return await rest({ ...request, signal, headers, body, duplex: "half" } as RestRequest);
+  } catch (error) {
+    // An answer that refuses the upload does not keep the rest of it from being sent.
+    ended.abort();
+    reader.cancel(error).catch(() => {});
+    throw failure === undefined ? error : failure.error;
+  }
+}
+
+function streamOf(source: StreamSource | Blob): ReadableStream<Uint8Array> {
+  if (source instanceof Blob) return source.stream();
+  if (source instanceof ReadableStream) return source;
+  const chunks = source[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return?.();
+    },
+  });
+}
