@@ -27,6 +27,6 @@ export async function sweep(
   }
 }
 
-function describe({ sessions, ranges, repairedForks, orphans }: SweepReport): string {
-  return `${sessions} sessions, ${ranges} ranges, ${repairedForks} fork counts, ${orphans} orphans`;
+function describe({ sessions, ranges, attachments, repairedForks, orphans }: SweepReport): string {
+  return `${sessions} sessions, ${ranges} ranges, ${attachments} attachments, ${repairedForks} fork counts, ${orphans} orphans`;
 }
