@@ -42,7 +42,7 @@ export { TurnLock } from "./pool/turn-lock.js";
 export { type HistoryOptions, LogHistoryProvider } from "./storage/history/log-history-provider.js";
 export type * from "./storage/history/log-store.js";
 export { MOST_UNINDEXED } from "./storage/history/log-store.js";
-export { namesLog, ownerOf, sweepTimeOf } from "./storage/history/record-facts.js";
+export { isWritable, namesLog, ownerOf, sweepTimeOf } from "./storage/history/record-facts.js";
 export { MemoryStorageProvider } from "./storage/memory/memory-storage-provider.js";
 export { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.js";
 export { StorageManager, type StorageOperations } from "./storage/storage-manager.js";

@@ -104,6 +104,20 @@ export const ENGINE_ROWS: readonly Row[] = [
     run: (context) => measure("listAnywhere", "pages/s", context),
   },
   {
+    id: "sqlite-upload",
+    what: "upload of 64 MiB to SQLite",
+    against: "the same pieces by hand, a commit each",
+    target: { atLeast: 0.6 },
+    run: (context) => measure("uploadToSqlite", "MiB/s", context),
+  },
+  {
+    id: "sqlite-download",
+    what: "download of 64 MiB from SQLite",
+    against: "the prepared read of each piece",
+    target: { atLeast: 0.6 },
+    run: (context) => measure("downloadFromSqlite", "MiB/s", context),
+  },
+  {
     id: "list-end",
     what: "list 100 at the end of 100,000",
     against: "at the start",

@@ -67,6 +67,9 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   const subject: StorageProviderSubject = {
     searches: harness.searches,
     nowMicros: T0,
+    get attaches() {
+      return harness.attaches ?? (opened.store === undefined || opened.store().attachments !== undefined);
+    },
     get stored() {
       return opened.stored;
     },

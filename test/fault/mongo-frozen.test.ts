@@ -4,12 +4,15 @@ import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-datab
 import { entry, fill, seqs } from "../contract/log-store/fixtures.js";
 import { openMongoDatabase } from "../support/mongo-database.js";
 import { startMongoServer } from "../support/mongo-server.js";
+import { ATTACHMENT_OPERATIONS } from "./attachment-operations.js";
 import { OPERATIONS } from "./store-operations.js";
 
 /** Less than the driver's own limit of 30 s, so that the driver does not end the calls. */
 const SOON = { timeout: 25_000 };
 /** How long a call without a deadline may take. A busy server needs much less for its answer. */
 const LIMIT_MS = 15_000;
+
+const ALL = [...OPERATIONS, ...ATTACHMENT_OPERATIONS];
 
 const server = await startMongoServer();
 const frozen = server?.process;
@@ -46,13 +49,13 @@ function isAnswering(): Promise<boolean> {
  * ended.
  */
 describe.skipIf(!frozen)("on a frozen server that these tests started, the store", () => {
-  it.each(OPERATIONS)("ends $name at its deadline", SOON, async ({ run }) => {
+  it.each(ALL)("ends $name at its deadline", SOON, async ({ run }) => {
     await frozen?.freeze();
     const ended = run(store, { deadlineMs: Date.now() + 200 });
     await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
-  it.each(OPERATIONS)("ends $name at its deadline when the clock is set back a little", SOON, async ({ run }) => {
+  it.each(ALL)("ends $name at its deadline when the clock is set back a little", SOON, async ({ run }) => {
     await frozen?.freeze();
     const ended = run(store, { deadlineMs: Date.now() + 200 });
     const nowMs = Date.now.bind(Date);
@@ -60,7 +63,7 @@ describe.skipIf(!frozen)("on a frozen server that these tests started, the store
     await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
   });
 
-  it.each(OPERATIONS)("ends $name when its caller aborts it", SOON, async ({ run }) => {
+  it.each(ALL)("ends $name when its caller aborts it", SOON, async ({ run }) => {
     const gone = new AbortController();
     await frozen?.freeze();
     const ended = run(store, { signal: gone.signal });

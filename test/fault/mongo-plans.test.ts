@@ -1,7 +1,8 @@
 import { type Db, Long, ObjectId } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LogStore } from "../../src/storage/history/log-store.js";
+import type { AttachmentTable, LogStore } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
+import { naming, stored } from "../contract/log-store/attachment-fixtures.js";
 import { created, entry, next, replaced, T0 } from "../contract/log-store/fixtures.js";
 import { commandsOf, type SentCommand } from "../support/mongo-commands.js";
 import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js";
@@ -69,7 +70,7 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     const sent = await everyCommand();
     const unserved = sent.filter((command) => isQuery(command) && servingKey(command) === null);
     expect(unserved).toEqual([]);
-    expect(sent.length).toBeGreaterThan(30);
+    expect(sent.length).toBeGreaterThan(60);
     expect([...new Set(sent.map(({ name }) => name))].sort()).toEqual(
       ["aggregate", "dbStats", "delete", "distinct", "find", "findAndModify", "insert", "update"].sort(),
     );
@@ -193,6 +194,7 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.readLast([log]);
     await store.scanRecords("", 10);
     await store.listOrphans(10);
+    await everyAttachmentCommand(store, `${uid}n`);
     await store.deleteEntries({ log, first: 2, last: 3 }, 10);
     await store.deleteEntries({ uid }, 10);
     if (dead) await store.deleteRecord(uid);
@@ -200,4 +202,28 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.replaceTodos([], (await store.readTodos()).revision);
     await small.figures();
   });
+}
+
+async function everyAttachmentCommand(store: LogStore, uid: string): Promise<void> {
+  const table = store.attachments as AttachmentTable;
+  const target = `${uid}.a`;
+  const logs = [`${uid}.7`, `${uid}.8`];
+  await stored(store, target, { attachmentId: "a" });
+  await store.append(`${uid}.7`, 1, [naming(`${uid}.7`, 1, ["a", target])]);
+  await table.readPieces(target, 1, 5);
+  await table.lastPiece(target);
+  await table.find(uid, ["a", "b"]);
+  await table.list(uid, "", 10);
+  await table.list(uid, target, 10);
+  await table.listSeen("stored", 5000, 10);
+  await table.usage(uid);
+  await table.namings(target, undefined, 10);
+  await table.namings(target, { log: `${uid}.7`, seq: 1 }, 10);
+  await table.findNamings(logs, ["a", "b"]);
+  await table.listNamings(logs, "", 10);
+  await table.targetsIn({ log: `${uid}.7`, first: 1, last: 5 }, 10);
+  await table.targetsIn({ foreignTo: uid }, 1);
+  await table.change(target, { seenMs: 1, state: "doomed" });
+  await table.remove(target);
+  await table.clearLate?.(await store.timeMs());
 }

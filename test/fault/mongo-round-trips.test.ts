@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { PIECE_BYTES } from "../../src/domain/attachment.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { commandsOf } from "../support/mongo-commands.js";
@@ -51,6 +52,19 @@ describe.skipIf(!server)("round trips", () => {
     expect(await sentBy(() => provider.logMessages(fork, [message("own")]))).toEqual(["find", "insert"]);
   });
 
+  it("of an upload are 2 for each further piece, and of a download 1 for each", async () => {
+    const upload = (pieces: number) => provider.uploadAttachment(session, {}, inPieces(pieces));
+    const [one, three] = [await sentBy(() => upload(1)), await sentBy(() => upload(3))];
+    expect(three).toHaveLength(one.length + 4);
+    const { attachmentId } = await upload(3);
+    const read = async (length: number) => {
+      const { pieces } = await provider.getAttachment(session, attachmentId, { length });
+      for await (const piece of pieces) expect(piece.length).toBeGreaterThan(0);
+    };
+    const [first, all] = [await sentBy(() => read(1)), await sentBy(() => read(3 * PIECE_BYTES))];
+    expect(all).toHaveLength(first.length + 2);
+  });
+
   it("of list, count and get are 2, of newest first 3", async () => {
     expect(await sentBy(() => provider.getMessageCount(session))).toHaveLength(2);
     expect(await sentBy(() => provider.getMessage(session, "b"))).toHaveLength(2);
@@ -72,3 +86,7 @@ describe.skipIf(!server)("round trips", () => {
     expect((await sentBy(() => provider.deleteSession(session))).length).toBeLessThanOrEqual(4);
   });
 });
+
+async function* inPieces(count: number): AsyncGenerator<Uint8Array> {
+  for (let i = 0; i < count; i++) yield Buffer.alloc(PIECE_BYTES);
+}

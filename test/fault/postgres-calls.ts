@@ -1,8 +1,13 @@
+import type { AttachmentTable } from "../../src/storage/history/log-store.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { arriving, naming } from "../contract/log-store/attachment-fixtures.js";
 import { created, entries, next, replaced, T0 } from "../contract/log-store/fixtures.js";
 
-/** The names of a long log and of a session that many others surround, as `postgres-plans.test.ts` makes them. */
-export const BIG = { uid: "big", log: "big.1", sessionId: "big", messages: 10_000 } as const;
+/**
+ * The names of a long log and of a session that many others surround, as `postgres-plans.test.ts` makes them. Every
+ * message names the attachment `shared` of this session, whose pieces are in `target`, and one of its own.
+ */
+export const BIG = { uid: "big", log: "big.1", sessionId: "big", messages: 10_000, target: "big.a1" } as const;
 
 type Calls = Readonly<Record<string, () => Promise<unknown>>>;
 
@@ -61,9 +66,30 @@ export function readsOf(database: PostgresLogDatabase): Calls {
     "later places of an owner": () => store.listOwned(BIG.uid, { log: BIG.log, seq: 4000, originSessionId: "s" }, 10),
     "copies of a message": () =>
       store.findCopies([{ uid: BIG.uid, sessionId: "s" }], { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 }),
+    ...attachmentReadsOf(store.attachments as AttachmentTable),
     ...Object.fromEntries(lists),
     "the time": () => store.timeMs(),
     todos: () => store.readTodos(),
+  };
+}
+
+function attachmentReadsOf(table: AttachmentTable): Calls {
+  const logs = [BIG.log, "u3.1", "none.1"];
+  return {
+    "pieces of an attachment": () => table.readPieces(BIG.target, 77, 20),
+    "the last piece of an attachment": () => table.lastPiece(BIG.target),
+    "attachments by id": () => table.find(BIG.uid, ["a77", "a78", "none"]),
+    "the attachment of a log": () => table.findLog(BIG.target),
+    "attachments of a session": () => table.list(BIG.uid, "", PAGE.limit),
+    "later attachments of a session": () => table.list(BIG.uid, "big.a77", PAGE.limit),
+    "what the attachments of a session take": () => table.usage("u3"),
+    "what names an attachment": () => table.namings(BIG.target, undefined, PAGE.limit),
+    "what else names an attachment": () => table.namings(BIG.target, { log: BIG.log, seq: 777 }, PAGE.limit),
+    "what names attachments by id": () => table.findNamings(logs, ["a77", "a78", "none"]),
+    "what names attachments of logs": () => table.listNamings(logs, "", PAGE.limit),
+    "what else names attachments of logs": () => table.listNamings(logs, "a77", PAGE.limit),
+    "what a range names": () => table.targetsIn({ log: BIG.log, first: 777, last: 787 }, PAGE.limit),
+    "what a session names of others": () => table.targetsIn({ foreignTo: "u3" }, PAGE.limit),
   };
 }
 
@@ -86,6 +112,9 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
     if (stored !== last - first + 1) throw new Error(`The append to ${name} answered ${stored}`);
   };
   const bytes = new Map([uid, `${uid}-other`, "u7", "nobody"].map((one) => [one, 5]));
+  const table = store.attachments as AttachmentTable;
+  const target = `${uid}.a`;
+  const namingAt = (seq: number) => naming(log, seq, [`own ${seq}`, target], ["shared", BIG.target]);
   const setTodos = async () => store.replaceTodos([], (await store.readTodos()).revision);
   return {
     "a new session": () => created(store, uid, { parentId: "parent", labels: { all: "", some: "7" } }),
@@ -102,6 +131,19 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
       await appended(BIG.log, end + 1, end + 1);
       await appended(BIG.log, end + 2, end + 9);
     },
+    "an upload": async () => {
+      await table.begin(arriving(target));
+      for (const seq of [1, 2, 3]) await table.putPiece(target, seq, Buffer.from("piece"));
+      await table.change(target, { seenMs: 5, pieces: 3 });
+      const arrived = { log: target, size: 15, sha256: "", createTimeMicros: T0, seenMs: 7 };
+      if ((await table.complete(arrived)) === "gone") throw new Error("The upload is gone");
+    },
+    "an append that names attachments": () => store.append(log, 10, [namingAt(10)]),
+    "a batch that names attachments": () => store.append(log, 11, [namingAt(11), namingAt(12)]),
+    "new contents that name nothing": () =>
+      store.overwriteEntries([12, 10].flatMap((seq) => entries(log, seq, seq, () => ({ id: `m${seq}` })))),
+    "attachments to look at": () => table.listSeen("stored", T0, PAGE.limit),
+    "no attachments to look at": () => table.listSeen("doomed", 0, PAGE.limit),
     "new contents": () => store.overwriteEntries(entries(log, 2, 5, (seq) => ({ id: `own ${seq}` }))),
     "a change of a session": async () => replaced(store, await found(), { title: "x", labels: { all: "", some: "8" } }),
     "a seal": () => store.seal(log),
@@ -121,6 +163,11 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
     "the next records": () => store.scanRecords("", PAGE.limit),
     "the removal of a range": () => store.deleteEntries({ log, first: 2, last: 4 }, PAGE.limit),
     "the removal of the rest of a log": () => store.deleteEntries({ log, first: 5, last: 1e9 }, PAGE.limit),
+    "the removal of pieces": () => store.deleteEntries({ log: target, first: 1, last: 2 }, PAGE.limit),
+    "the removal of an attachment": async () => {
+      await table.begin(arriving(`${uid}.b`));
+      await table.remove(`${uid}.b`);
+    },
     "the removal of all logs": () => store.deleteEntries({ uid }, PAGE.limit),
     "the removal of a session": async () => {
       await replaced(store, await found(), { deleted: true });

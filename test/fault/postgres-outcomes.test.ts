@@ -3,17 +3,19 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DomainError } from "../../src/domain/errors.js";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { TABLES } from "../../src/storage/postgres/schema.js";
 import { poll } from "../support/poll.js";
 import { schemaOf } from "../support/postgres-database.js";
 import { FATES, type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.js";
 import { freshSchemaUrl, startOwnPostgresServer } from "../support/postgres-server.js";
+import { ATTACHMENT_OPERATIONS } from "./attachment-operations.js";
 import { OPERATIONS, type Operation } from "./store-operations.js";
 
 /** These are not repeated after an unknown outcome, and the list of todos has no mark of its writer to read back. */
 const NEVER_TWICE = /^(raiseForks|addFork|addBytes|deleteRecord|replaceTodos)/;
 
 const server = await startOwnPostgresServer({ fast: true });
-const operations = OPERATIONS.filter(({ name }) => name !== "touchRecords");
+const operations = [...OPERATIONS, ...ATTACHMENT_OPERATIONS].filter(({ name }) => name !== "touchRecords");
 let proxy: PostgresProxy;
 let database: PostgresLogDatabase;
 let admin: pg.Client;
@@ -102,8 +104,7 @@ async function prepare(operation: Operation): Promise<LogStore> {
   const isQuiet = async () => (await admin.query(backends)).rows.length <= proxy.connections;
   await poll(isQuiet, "the server has noticed which connections have broken");
   const s = schemaOf(database);
-  const tables = ["messages", "sessions", "labels", "todos"];
-  await admin.query(tables.map((table) => `DELETE FROM ${s}.${table}`).join(";"));
+  await admin.query(TABLES.map((table) => `DELETE FROM ${s}.${table}`).join(";"));
   const store = database.namespace("default");
   await operation.prepare?.(store);
   return store;

@@ -2,6 +2,7 @@ import { afterAll, afterEach, describe, expect, it } from "vitest";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { PostgresPool } from "../../src/storage/postgres/postgres-pool.js";
 import { RECORD_FIELDS } from "../../src/storage/postgres/rows.js";
+import { TABLES } from "../../src/storage/postgres/schema.js";
 import { type Statements, statementsFor } from "../../src/storage/postgres/statements.js";
 import type { Value } from "../../src/storage/postgres/values.js";
 import { record, T0 } from "../contract/log-store/fixtures.js";
@@ -66,7 +67,7 @@ describe.skipIf(!server)("statements of the PostgreSQL store", () => {
       try {
         for (const state of ["empty", "filled", "analyzed"]) {
           if (state === "filled") await fill(s);
-          if (state === "analyzed") await query(url, `ANALYZE ${s}.messages, ${s}.sessions, ${s}.labels, ${s}.todos`);
+          if (state === "analyzed") await analyze(s);
           const calls = { ...readsOf(database), ...writesOf(database, state), ...rareCalls(pool, sql, state) };
           for (const [name, call] of Object.entries(calls)) {
             const sent = await statementsDuring(call);
@@ -101,7 +102,7 @@ describe.skipIf(!server)("statements of the PostgreSQL store", () => {
       const database = await open();
       const s = schemaOf(database);
       for (const state of ["filled", "analyzed"]) {
-        if (state === "analyzed") await query(url, `ANALYZE ${s}.messages, ${s}.sessions, ${s}.labels, ${s}.todos`);
+        if (state === "analyzed") await analyze(s);
         for (const call of Object.values(surveysOf(database))) {
           for (const { plans } of await statementsDuring(call)) {
             for (const plan of plans) expect(rowsRead(plan)).toBeLessThan(2.2 * ALL_SESSIONS);
@@ -144,8 +145,11 @@ function faultsOf({ text, plans }: PlannedStatement): readonly string[] {
 
 /** Only the tests decide when there are statistics. */
 async function leaveToTests(s: string): Promise<void> {
-  const tables = ["messages", "sessions", "labels", "todos"];
-  await query(url, ...tables.map((table) => `ALTER TABLE ${s}.${table} SET (autovacuum_enabled = off)`));
+  await query(url, ...TABLES.map((table) => `ALTER TABLE ${s}.${table} SET (autovacuum_enabled = off)`));
+}
+
+function analyze(s: string): Promise<unknown> {
+  return query(url, `ANALYZE ${TABLES.map((table) => `${s}.${table}`).join(", ")}`);
 }
 
 /** A long log, many short ones, many sessions in one namespace and in others. The sweep has much to do. */
@@ -163,6 +167,13 @@ async function fill(s: string): Promise<void> {
       CASE u % 4 WHEN 0 THEN '' WHEN 1 THEN 'few' || u / 100 ELSE 'o1' END,
       'k' || u / 100, CASE WHEN u % 3 = 0 THEN u END
     FROM ${from}`;
+  const attachments = (uid: string, count: number, from: string) => [
+    `INSERT INTO ${s}.attachments
+      SELECT ${uid}, '.a' || q, 'default', 'a' || q, 'text/plain', '', 5, '', ${T0}, q,
+        CASE q % 3 WHEN 0 THEN 'arriving' ELSE 'stored' END, 0
+      FROM ${from}, generate_series(1, ${count}) AS q`,
+    `INSERT INTO ${s}.attachment_pieces SELECT ${uid}, '.a' || q, 1, 'piece' FROM ${from}, generate_series(1, ${count}) AS q`,
+  ];
   await query(
     url,
     `INSERT INTO ${s}.messages ${messages("'u' || u", "25", ", generate_series(1, 200) AS u")}`,
@@ -176,6 +187,12 @@ async function fill(s: string): Promise<void> {
     ),
     `INSERT INTO ${s}.labels SELECT uid, label, namespace, update_time, session_id, owner
       FROM ${s}.sessions, unnest(labels) AS label ON CONFLICT DO NOTHING`,
+    ...attachments("'u' || u", 3, `generate_series(1, ${SESSIONS.here}) AS u`),
+    ...attachments(`'${BIG.uid}'`, 1000, "generate_series(1, 1) AS u"),
+    `INSERT INTO ${s}.attachment_pieces SELECT '${BIG.uid}', '.a1', q, 'piece' FROM generate_series(2, 1000) AS q`,
+    `INSERT INTO ${s}.attachment_names
+      SELECT uid, log, seq, name, '${BIG.uid}', CASE name WHEN 'shared' THEN '.a1' ELSE '.' || name END
+      FROM ${s}.messages, unnest(ARRAY['shared', 'a' || seq]) AS name`,
     `INSERT INTO ${s}.todos SELECT 'n' || n, 1, '[]' FROM generate_series(1, 1000) AS n`,
   );
 }

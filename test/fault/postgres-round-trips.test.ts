@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { PIECE_BYTES } from "../../src/domain/attachment.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { openPostgresDatabase } from "../support/postgres-database.js";
@@ -36,7 +38,21 @@ afterEach(async () => {
 });
 
 const message = (id?: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: "hello" }] });
+const naming = (attachmentId: string) => {
+  const attachment = { attachmentId, mediaType: "", name: "", size: 0, sha256: "" };
+  return { role: "user", parts: [{ id: "", type: "file", text: "", attachment }] };
+};
 const messages = (count: number) => Array.from({ length: count }, () => message());
+
+function upload(attachmentId: string, count: number): Promise<unknown> {
+  const pieces = Array.from({ length: count }, () => Buffer.alloc(PIECE_BYTES));
+  return provider.uploadAttachment(session, { attachmentId }, Readable.from(pieces));
+}
+
+async function download(attachmentId: string): Promise<void> {
+  const { pieces } = await provider.getAttachment(session, attachmentId, {});
+  for await (const piece of pieces) expect(piece).toHaveLength(PIECE_BYTES);
+}
 
 interface Case {
   readonly trips: number;
@@ -90,7 +106,29 @@ const CASES: Readonly<Record<string, Case>> = {
   "a new draft": { trips: 6, run: () => provider.startDraft(session, message("draft")) },
   "the removal of a session": { trips: 4, run: () => provider.deleteSession(session) },
   todos: { trips: 1, run: () => provider.readTodos() },
-  "a sweep with nothing to do": { trips: 5, run: () => new LogHistoryProvider(database.namespace("idle")).sweep({}) },
+  "an upload of one piece": { trips: 17, run: () => upload("one", 1) },
+  "an upload of ten pieces": { trips: 26, run: () => upload("ten", 10) },
+  "an append that names an attachment": {
+    trips: 4,
+    prepare: () => upload("named", 1),
+    run: () => provider.logMessages(session, [naming("named")]),
+  },
+  "an attachment of ten pieces": {
+    trips: 14,
+    prepare: async () => [await upload("named", 10), await provider.logMessages(session, [naming("named")])],
+    run: () => download("named"),
+  },
+  "a list of one attachment": {
+    trips: 5,
+    prepare: async () => [await upload("named", 1), await provider.logMessages(session, [naming("named")])],
+    run: () => provider.listAttachments(session, { limit: 20 }),
+  },
+  "the removal of an attachment of ten pieces": {
+    trips: 17,
+    prepare: () => upload("unnamed", 10),
+    run: () => provider.deleteAttachment(session, "unnamed"),
+  },
+  "a sweep with nothing to do": { trips: 9, run: () => new LogHistoryProvider(database.namespace("idle")).sweep({}) },
 };
 
 describe.skipIf(!server)("round trips to PostgreSQL", () => {

@@ -1,18 +1,22 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PIECE_BYTES } from "../../src/domain/attachment.js";
 import type { SweepReport } from "../../src/storage/storage-provider.js";
 import type { Operation } from "../simulation/operations.js";
 import { type Random, seededRandom } from "../simulation/random.js";
+import { poll } from "../support/poll.js";
 import type { Inspection } from "./sqlite-child.js";
 import { SqliteClient } from "./sqlite-client.js";
 import { SqliteDrafter } from "./sqlite-drafter.js";
 import { bundleChild, Killed, SqliteProcess } from "./sqlite-process.js";
+import { SqliteUploader } from "./sqlite-uploader.js";
 
 const CLIENTS = 4;
 const SHARED = "shared";
 const DRAFTED = "drafted";
+const ATTACHED = ["attached 1", "attached 2"];
 
 /**
  * Runs a mixed load on one file, whose process is killed with SIGKILL this many times. The seed decides the load and
@@ -38,16 +42,19 @@ export function describeKills(rounds: number): void {
       const random = seededRandom(seed);
       const clients = Array.from({ length: CLIENTS }, (_, i) => new SqliteClient(`c${i}`, random));
       const shared = new SharedSession();
-      const drafter = new SqliteDrafter(DRAFTED, random);
+      const others = [
+        new SqliteDrafter(DRAFTED, random),
+        ...ATTACHED.map((sessionId) => new SqliteUploader(sessionId, random)),
+      ];
       const path = join(folder, "my.db");
       for (let round = 0; round < rounds; round++) {
         const one = new SqliteProcess(child.script, path);
-        await check(one, clients, shared, drafter);
-        await loadUntilKilled(one, clients, shared, drafter, random);
+        await check(one, clients, shared, others);
+        await loadUntilKilled(one, clients, shared, others, random);
       }
       const last = new SqliteProcess(child.script, path);
-      await check(last, clients, shared, drafter);
-      await clearAway(last, clients);
+      await check(last, clients, shared, others);
+      await clearAway(last, clients, others, path);
       await last.end();
     });
   });
@@ -57,25 +64,25 @@ async function check(
   process: SqliteProcess,
   clients: readonly SqliteClient[],
   shared: SharedSession,
-  drafter: SqliteDrafter,
+  others: readonly (SqliteDrafter | SqliteUploader)[],
 ): Promise<void> {
   expect((await process.tell<Inspection>({ do: "inspect" })).integrity).toBe("ok");
   for (const client of clients) await client.check(process);
   await shared.check(process);
-  await drafter.check(process);
+  for (const other of others) await other.check(process);
 }
 
 async function loadUntilKilled(
   one: SqliteProcess,
   clients: readonly SqliteClient[],
   shared: SharedSession,
-  drafter: SqliteDrafter,
+  others: readonly (SqliteDrafter | SqliteUploader)[],
   random: Random,
 ): Promise<void> {
   one.killAfter(one.answers + random.int(150));
   await Promise.all([
     ...clients.map((client) => client.work(one)),
-    drafter.work(one),
+    ...others.map((other) => other.work(one)),
     ...clients.map((_, i) => shared.append(one, `w${i}`)),
     untilKilled(async () => {
       for (;;) await one.tell({ do: "sweep", repair: false });
@@ -88,22 +95,60 @@ async function loadUntilKilled(
  * Deletes all sessions, and checks that nothing is left after sweeping. An entry that a kill had orphaned would be
  * left.
  */
-async function clearAway(process: SqliteProcess, clients: readonly SqliteClient[]): Promise<void> {
+async function clearAway(
+  process: SqliteProcess,
+  clients: readonly SqliteClient[],
+  others: readonly (SqliteDrafter | SqliteUploader)[],
+  path: string,
+): Promise<void> {
   await process.tell({ do: "sweep", repair: true });
   expect(await process.tell<Inspection>({ do: "inspect" })).toMatchObject({ integrity: "ok", orphans: [] });
+  await untilOnlyNamed(process, others);
+  for (const other of others) if (other instanceof SqliteUploader) await checkErasures(process, other, path);
   for (const client of clients) {
     await client.check(process);
     await client.deleteAll(process);
   }
-  for (const id of [SHARED, DRAFTED]) await process.tell({ do: "perform", operation: { op: "delete", id } });
+  for (const id of [SHARED, DRAFTED, ...ATTACHED])
+    await process.tell({ do: "perform", operation: { op: "delete", id } });
   // A sweep may only mark what a later one removes, and a source is removed only after its forks. So everything is
   // gone after two sweeps in a row that removed nothing.
   for (let idle = 0; idle < 2; ) {
     const report = await process.tell<SweepReport>({ do: "sweep", repair: false });
-    idle = report.sessions + report.ranges > 0 ? 0 : idle + 1;
+    idle = report.sessions + report.ranges + (report.attachments ?? 0) > 0 ? 0 : idle + 1;
   }
   const left = await process.tell<Inspection>({ do: "inspect" });
-  expect(left).toEqual({ integrity: "ok", orphans: [], records: 0, places: 0 });
+  expect(left).toEqual({ integrity: "ok", orphans: [], records: 0, places: 0, attached: [0, 0, 0] });
+}
+
+/** Erases messages, and looks for the bytes of their attachments in all files. */
+async function checkErasures(process: SqliteProcess, uploader: SqliteUploader, path: string): Promise<void> {
+  const { gone, kept } = await uploader.eraseSome(process);
+  await uploader.check(process);
+  const files = [path, `${path}-wal`, `${path}-shm`].map((file) => readFileSync(file));
+  const held = (marks: readonly string[]) => marks.filter((mark) => files.some((bytes) => bytes.includes(mark)));
+  expect(held(gone)).toEqual([]);
+  expect(held(kept)).toEqual(kept);
+}
+
+/** Sweeps until the only attachments that are left are those that messages name, with exactly their pieces. */
+async function untilOnlyNamed(
+  process: SqliteProcess,
+  others: readonly (SqliteDrafter | SqliteUploader)[],
+): Promise<void> {
+  const sizes = others.flatMap((one) => (one instanceof SqliteUploader ? [...one.named.values()] : []));
+  const pieces = sizes.reduce((sum, size) => sum + Math.ceil(size / PIECE_BYTES), 0);
+  let left = "";
+  const isSwept = async () => {
+    await process.tell({ do: "sweep", repair: false });
+    const { attached } = await process.tell<Inspection>({ do: "inspect" });
+    left = JSON.stringify(attached.slice(0, 2));
+    return left === JSON.stringify([sizes.length, pieces]);
+  };
+  await poll(isSwept, `of [rows, pieces] only [${sizes.length}, ${pieces}] are left`).catch((error) => {
+    throw new Error(`${left} are left`, { cause: error });
+  });
+  for (const other of others) await other.check(process);
 }
 
 /** A session that all clients append to. Every acknowledged message must be stored once. */

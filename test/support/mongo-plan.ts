@@ -12,8 +12,10 @@ export interface Plan {
 
 export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
   const answer = await db.command({ explain: command, verbosity: "executionStats" });
-  const stats = answer.executionStats as Document;
-  const plan = stats.executionStages ?? answer.queryPlanner?.winningPlan;
+  // A pipeline reads what its first stages ask for through a cursor.
+  const asked = answer.stages?.[0]?.$cursor ?? answer;
+  const stats = asked.executionStats as Document;
+  const plan = stats.executionStages ?? asked.queryPlanner?.winningPlan;
   return {
     stages: stagesOf(plan as Document),
     keys: Number(stats.totalKeysExamined),
@@ -25,7 +27,8 @@ export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
 /**
  * The index that serves the filter and the order of a command, by the rules that every planner follows: first the
  * fields that must be equal, then the fields of the order, then one range. Among several indexes, the one that uses
- * most of the filter. Null when there is none.
+ * most of the filter. An index of documents that have a field serves only filters that ask for it. Null when there is
+ * none.
  */
 export function servingKey({ name, command }: SentCommand): string | null {
   const [statement] = (command.updates ?? command.deletes ?? [command]) as Document[];
@@ -34,10 +37,10 @@ export function servingKey({ name, command }: SentCommand): string | null {
   const sort = Object.keys((command.sort as Document) ?? {});
   const keys = [
     { name: "_id_", fields: ["_id"] },
-    ...INDEXES.filter((index) => index.collection === command[name]).map((index) => ({
-      name: index.name,
-      fields: Object.keys(index.key),
-    })),
+    ...INDEXES.filter(
+      ({ collection, ifPresent }) =>
+        collection === command[name] && (ifPresent === undefined || filter[ifPresent]?.$exists === true),
+    ).map((index) => ({ name: index.name, fields: Object.keys(index.key) })),
   ];
   const rated = keys.map((key) => ({ name: key.name, used: usedFields(key.fields, filter, sort) }));
   const best = rated.reduce((one, other) => (other.used > one.used ? other : one));

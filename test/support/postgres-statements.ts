@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
+import { TABLES } from "../../src/storage/postgres/schema.js";
 import type { SentStatement } from "../contract/log-store/subject.js";
 import { type PostgresServer, query } from "./postgres-server.js";
 
@@ -29,7 +30,7 @@ export interface PlannedStatement extends SentStatement {
   readonly plans: readonly Plan[];
 }
 
-const TABLES: ReadonlySet<string> = new Set(["messages", "sessions", "labels", "todos", "meta"]);
+const READ_TABLES: ReadonlySet<string> = new Set([...TABLES, "meta"]);
 
 /** Makes a server say what it does for each statement, also inside functions. */
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -138,5 +139,5 @@ export function summaryOf(plan: Plan): string {
 function scansOf(node: PlanNode): readonly PlanNode[] {
   const inner = (node.Plans ?? []).flatMap((plan) => scansOf(plan));
   const isScan = /^(Seq|Index|Index Only|Bitmap Heap|Bitmap Index|Tid|Tid Range) Scan$/.test(node["Node Type"]);
-  return isScan && TABLES.has(node["Relation Name"] ?? "messages") ? [node, ...inner] : inner;
+  return isScan && READ_TABLES.has(node["Relation Name"] ?? "messages") ? [node, ...inner] : inner;
 }

@@ -21,13 +21,14 @@ class FakeAttachments(AttachmentServiceServicer):
     """Keeps what is uploaded.
 
     `failures` are the codes that the next calls end with, each after `chunks_before_failure` chunks. Where there is
-    None, the call stalls there instead, until it is cancelled.
+    None, the call stalls there instead, until it is cancelled. `refusal` ends each upload before its first chunk.
     """
 
     def __init__(self) -> None:
         self.kept: dict[str, tuple[Attachment, bytes]] = {}
         self.failures: list[grpc.StatusCode | None] = []
         self.chunks_before_failure = 1
+        self.refusal: grpc.StatusCode | None = None
         self.uploads: list[UploadAttachmentRequest] = []
         self.downloads: list[GetAttachmentRequest] = []
         self.keys: list[object] = []
@@ -49,6 +50,8 @@ class FakeAttachments(AttachmentServiceServicer):
         self.uploads.append(first)
         self.keys.append(dict(context.invocation_metadata()).get("authorization"))
         chunks = []
+        if self.refusal is not None:
+            context.abort(self.refusal, "refused on purpose")
         for request in requests:
             chunks.append(request.chunk)
             if self.failures and len(chunks) == self.chunks_before_failure:

@@ -12,7 +12,7 @@ import type { Admission } from "../limits/admissions.js";
 import { noMessage } from "../limits/body-errors.js";
 import { STALL_MS, withinStallTime } from "../limits/stall.js";
 import type { InterceptedCall } from "./call-hooks.js";
-import { GatedCall, type GateOptions } from "./gated-call.js";
+import { type BodyLimits, GatedCall, type GateOptions } from "./gated-call.js";
 import { toStatus } from "./status.js";
 
 /** A method of the API and its wire format. */
@@ -34,15 +34,15 @@ export class ApiCall extends GatedCall implements FrontCall {
   readonly front = "grpc";
   readonly deadlineMs: number | undefined;
   readonly signal = new CallSignal();
-  readonly #route: ApiRoute;
+  protected readonly route: ApiRoute;
+  protected isAnswered = false;
   #principal: Principal | undefined;
   #request: Buffer | undefined;
-  #isAnswered = false;
   #unreadTimer: NodeJS.Timeout | undefined;
 
-  constructor(call: InterceptedCall, options: GateOptions, route: ApiRoute) {
-    super(call, options, { maxBytes: options.maxBytes, isSingle: true });
-    this.#route = route;
+  constructor(call: InterceptedCall, options: GateOptions, route: ApiRoute, limits = limitsOf(options)) {
+    super(call, options, limits);
+    this.route = route;
     const deadlineMs = Number(call.getDeadline());
     this.deadlineMs = Number.isFinite(deadlineMs) ? deadlineMs : undefined;
   }
@@ -69,20 +69,24 @@ export class ApiCall extends GatedCall implements FrontCall {
   }
 
   onReceiveHalfClose(): void {
-    this.#run()
-      .catch((error: unknown) => this.#fail(error))
-      .catch((err: unknown) => this.#logUnsent(err));
+    this.answering(this.#run());
+  }
+
+  /** Answers with the error that the work ends with, if any. */
+  protected answering(work: Promise<void>): void {
+    work.catch((error: unknown) => this.fail(error)).catch((err: unknown) => this.#logUnsent(err));
   }
 
   #run(): Promise<void> {
     const request = this.#request;
     if (request === undefined) return Promise.reject(noMessage());
-    return this.#route.method.stream === undefined ? this.#answer(request) : this.#pump(request);
+    if (this.route.method.stream !== undefined) return this.#pump(request);
+    return this.answer(this.options.pipeline.unary(this.route.method, this.decode(request), this));
   }
 
   /** grpc-js also reports a call as cancelled after each normal end. */
   onCancel(): void {
-    if (!this.#isAnswered) this.signal.abort(CLIENT_GONE);
+    if (!this.isAnswered) this.signal.abort(CLIENT_GONE);
   }
 
   protected override authenticate(): Promise<Principal> | Principal {
@@ -95,7 +99,7 @@ export class ApiCall extends GatedCall implements FrontCall {
 
   protected override admit(principal: Principal): Admission {
     this.#principal = principal;
-    return this.options.pipeline.admit(this.#route.method, this);
+    return this.options.pipeline.admit(this.route.method, this);
   }
 
   protected override onClose(): void {
@@ -103,17 +107,16 @@ export class ApiCall extends GatedCall implements FrontCall {
     clearTimeout(this.#unreadTimer);
   }
 
-  async #answer(request: Buffer): Promise<void> {
-    const answer = await this.options.pipeline.unary(this.#route.method, this.#decode(request), this);
-    const bytes = this.#encode(answer);
-    this.#isAnswered = true;
+  protected async answer(message: Promise<Message>): Promise<void> {
+    const bytes = this.#encode(await message);
+    this.isAnswered = true;
     this.base.sendMessage(bytes, ignore);
     this.#end(OK);
     endWithMessage(this.stream);
   }
 
   async #pump(request: Buffer): Promise<void> {
-    const events = await this.options.pipeline.stream(this.#route.method, this.#decode(request), this);
+    const events = await this.options.pipeline.stream(this.route.method, this.decode(request), this);
     this.base.sendMetadata(new Metadata());
     for await (const event of events) {
       const bytes = this.#encode(event);
@@ -123,32 +126,36 @@ export class ApiCall extends GatedCall implements FrontCall {
     this.#end(OK);
   }
 
-  #decode(request: Buffer): Message {
-    return this.#route.wire.decodeRequest(request, this.admission);
+  protected decode(request: Buffer): Message {
+    return this.route.wire.decodeRequest(request, this.admission);
   }
 
   /** Encodes a message, and counts its bytes until it has been sent. */
   #encode(message: Message): Buffer {
-    const bytes = asBuffer(this.#route.wire.encodeResponse(message));
+    const bytes = asBuffer(this.route.wire.encodeResponse(message));
     this.admission.hold(bytes.length);
     return bytes;
   }
 
-  #fail(error: unknown): void {
+  protected fail(error: unknown): void {
     this.#end(toStatus(error));
   }
 
   /** Sends the status, and ends the stream of a client that leaves its answer unread. */
   #end(answer: Parameters<InterceptedCall["sendStatus"]>[0]): void {
-    this.#isAnswered = true;
+    this.isAnswered = true;
     this.base.sendStatus(answer);
     if (this.stream.destroyed) return;
     this.#unreadTimer = setTimeout(() => this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM), STALL_MS).unref();
   }
 
   #logUnsent(err: unknown): void {
-    this.options.logger.error({ err, method: this.#route.method.desc.name }, "An answer could not be sent");
+    this.options.logger.error({ err, method: this.route.method.desc.name }, "An answer could not be sent");
   }
+}
+
+function limitsOf({ maxBytes, serverLimits }: GateOptions): BodyLimits {
+  return { maxBytes, timeoutMs: serverLimits.bodyTimeoutMs, isSingle: true };
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -6,6 +6,7 @@ import type { Admission, AdmissionKind } from "../limits/admissions.js";
 import { ApiCall, type ApiRoute } from "./api-call.js";
 import type { InterceptedCall } from "./call-hooks.js";
 import { GatedCall, type GateOptions } from "./gated-call.js";
+import { UploadCall } from "./upload-call.js";
 
 /** A method that needs no key, by its path. */
 export interface OpenMethod {
@@ -25,7 +26,10 @@ export function makeGate(
   return ({ path, responseSerialize }, call) => {
     const route = routes.get(path);
     // grpc-js starts the call at once, and asks for nothing else before it has told of something.
-    if (route !== undefined) return new ApiCall(call, options, route) as unknown as ServerInterceptingCall;
+    if (route !== undefined) {
+      const Call = route.method.upload === undefined ? ApiCall : UploadCall;
+      return new Call(call, options, route) as unknown as ServerInterceptingCall;
+    }
     const open = new OpenCall(call, options, path, openMethods.get(path));
     return new ServerInterceptingCall(call as ServerInterceptingCall, {
       start: (next) => {
@@ -50,7 +54,8 @@ class OpenCall extends GatedCall {
   #onAdmitted: (() => void) | undefined;
 
   constructor(call: InterceptedCall, options: GateOptions, path: string, method: OpenMethod | undefined) {
-    super(call, options, { maxBytes: method?.maxBytes ?? options.maxBytes, isSingle: false });
+    const maxBytes = method?.maxBytes ?? options.maxBytes;
+    super(call, options, { maxBytes, timeoutMs: options.serverLimits.bodyTimeoutMs, isSingle: false });
     this.#path = path;
     this.#method = method;
   }

@@ -31,6 +31,8 @@ export interface GateOptions {
 /** What a client may send on a stream. */
 export interface BodyLimits {
   readonly maxBytes: number;
+  /** How long the body may take to arrive, or how long it may pause if it is an upload. */
+  readonly timeoutMs: number;
   /** Whether it may send one message only. */
   readonly isSingle: boolean;
 }
@@ -46,17 +48,18 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
   isNamed = false;
   protected readonly base: BaseCall;
   protected readonly options: GateOptions;
-  readonly #limits: BodyLimits;
+  protected readonly limits: BodyLimits;
+  /** Of all messages, or of those of an upload that were not taken yet. */
+  protected receivedBytes = 0;
+  protected bodyTimer: NodeJS.Timeout | undefined;
   readonly #headers: IncomingHttpHeaders;
   readonly #address: string;
   #admission: Admission | undefined;
-  #bodyTimer: NodeJS.Timeout | undefined;
-  #receivedBytes = 0;
   #messages = 0;
 
   constructor(call: InterceptedCall, options: GateOptions, limits: BodyLimits) {
     this.options = options;
-    this.#limits = limits;
+    this.limits = limits;
     this.base = hookCall(call, this);
     this.stream = this.base.stream;
     ownWaitingChunks(this.stream);
@@ -107,7 +110,7 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
 
   #enter(principal: Principal | undefined): void {
     this.#admission = this.admit(principal);
-    this.#bodyTimer = setTimeout(refuseSlow, this.options.serverLimits.bodyTimeoutMs, this);
+    this.bodyTimer = setTimeout(refuseSlow, this.limits.timeoutMs, this);
     if (this.stream.destroyed) this.onClose();
     else this.stream.once("close", () => this.onClose());
     this.proceed();
@@ -115,11 +118,11 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
 
   /** Counts what the client sends while grpc-js collects and keeps it, until the message is complete. */
   takeChunk(chunk: Buffer): Buffer | undefined {
-    if (this.#bodyTimer === undefined) return undefined;
-    this.#receivedBytes += chunk.length;
-    const { maxBytes } = this.#limits;
+    if (this.bodyTimer === undefined) return undefined;
+    this.receivedBytes += chunk.length;
+    const { maxBytes } = this.limits;
     try {
-      if (this.#receivedBytes > maxBytes) throw bodyTooLarge(maxBytes);
+      if (this.receivedBytes > maxBytes) throw bodyTooLarge(maxBytes);
       this.admission.holdChunk(chunk);
       return ownMemory(chunk);
     } catch (error) {
@@ -130,17 +133,17 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
   }
 
   endBody(): void {
-    clearTimeout(this.#bodyTimer);
-    this.#bodyTimer = undefined;
+    clearTimeout(this.bodyTimer);
+    this.bodyTimer = undefined;
   }
 
   refuseSlowBody(): void {
     this.endBody();
-    this.refuse(bodyTooSlow(this.options.serverLimits.bodyTimeoutMs));
+    this.refuse(bodyTooSlow(this.limits.timeoutMs));
   }
 
   decompress(frame: Buffer, encoding: string): Promise<Buffer> | Buffer {
-    const { maxBytes, isSingle } = this.#limits;
+    const { maxBytes, isSingle } = this.limits;
     this.#messages += 1;
     try {
       if (isSingle && this.#messages > 1) throw severalMessages();

@@ -1,7 +1,7 @@
 import { compressedFlag } from "@connectrpc/connect/protocol";
-import { invalidArgument } from "../../api/api-error.js";
+import type { ApiError } from "../../api/api-error.js";
 import type { ByteString } from "../../domain/byte-string.js";
-import { bodyTooLarge, noMessage, severalMessages, unknownFlags } from "../limits/body-errors.js";
+import { bodyTooLarge, cutOff, noMessage, severalMessages, unknownFlags } from "../limits/body-errors.js";
 
 /** The size of the frame before a message: a byte of flags, and four that tell how long the message is. */
 export const FRAME_BYTES = 5;
@@ -24,13 +24,55 @@ export interface OpenedFrame {
 /** Opens the only frame of a body. */
 export function openFrame(body: Buffer, limitBytes: number): OpenedFrame {
   if (body.length === 0) throw noMessage();
-  if (body.length < FRAME_BYTES) throw invalidArgument("The request ends within the frame of its message");
-  const length = body.readUInt32BE(1);
-  if (length > limitBytes) throw bodyTooLarge(limitBytes);
-  const end = FRAME_BYTES + length;
-  if (body.length < end) throw invalidArgument("The request ends within its message");
+  if (body.length < FRAME_BYTES) throw endsWithin(body);
+  const end = endOfFrame(body, limitBytes);
+  if (body.length < end) throw endsWithin(body);
   if (body.length > end) throw severalMessages();
-  const flags = body[0]!;
+  return opened(body);
+}
+
+/** Opens the frames of a body that arrives in chunks. `keep` is told how many bytes wait for the rest of their frame. */
+export async function* openFrames(
+  chunks: AsyncIterable<Buffer>,
+  limitBytes: number,
+  keep: (bytes: number) => void,
+): AsyncGenerator<OpenedFrame> {
+  let waiting: Buffer[] = [];
+  let size = 0;
+  /** How many bytes there must be before they are worth joining. */
+  let needed = FRAME_BYTES;
+  for await (const chunk of chunks) {
+    waiting.push(chunk);
+    size += chunk.length;
+    keep(size);
+    while (size >= needed) {
+      const bytes = waiting.length === 1 ? waiting[0]! : Buffer.concat(waiting, size);
+      waiting = [bytes];
+      const end = endOfFrame(bytes, limitBytes);
+      needed = end;
+      if (size < end) break;
+      yield opened(bytes.subarray(0, end));
+      waiting = [bytes.subarray(end)];
+      size -= end;
+      needed = FRAME_BYTES;
+      keep(size);
+    }
+  }
+  if (size > 0) throw endsWithin(Buffer.concat(waiting));
+}
+
+function endOfFrame(bytes: Buffer, limitBytes: number): number {
+  const length = bytes.readUInt32BE(1);
+  if (length > limitBytes) throw bodyTooLarge(limitBytes);
+  return FRAME_BYTES + length;
+}
+
+function endsWithin(bytes: Buffer): ApiError {
+  return cutOff(bytes.length < FRAME_BYTES ? "the frame of its message" : "its message");
+}
+
+function opened(frame: Buffer): OpenedFrame {
+  const flags = frame[0]!;
   if ((flags & ~compressedFlag) !== 0) throw unknownFlags(flags);
-  return { message: body.subarray(FRAME_BYTES), isCompressed: flags !== 0 };
+  return { message: frame.subarray(FRAME_BYTES), isCompressed: flags !== 0 };
 }

@@ -5,22 +5,32 @@ import { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { wireMethod } from "../../codec/binary-codec.js";
 import { shortMessageWriter } from "../../codec/json-writer.js";
-import type { CallPipeline } from "../call/front-call.js";
-import type { BodyLimits } from "../http/body.js";
+import type { ServerLimits } from "../../config/config.js";
+import type { CallPipeline, FrontCall } from "../call/front-call.js";
+import { BodyChunks } from "../http/body-chunks.js";
 import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.js";
 import { hearErrors } from "../http/listener.js";
 import { send } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
+import { uploadBytes } from "../limits/admissions.js";
+import { noMessage } from "../limits/body-errors.js";
 import { UnknownCompression } from "../limits/inflate.js";
 import { type RpcExchange, sendError, sendStream, sendUnary, type Written } from "./answer.js";
 import { toConnectError } from "./endings.js";
 import { formatOfGet, formatOfPost, queryOf } from "./protocol.js";
-import { COMPRESSIONS, checkCompression, makeRequestReader, type RequestReader } from "./request.js";
+import {
+  COMPRESSIONS,
+  checkCompression,
+  makeRequestReader,
+  makeStreamReader,
+  type RequestReader,
+  type StreamReader,
+} from "./request.js";
 
 export interface RpcOptions {
   readonly methods: readonly ApiMethod[];
   readonly pipeline: CallPipeline;
-  readonly limits: BodyLimits;
+  readonly limits: ServerLimits;
   /** Receives errors that are this program's fault. */
   readonly onUnexpected: (error: unknown) => void;
 }
@@ -33,6 +43,7 @@ interface Rpc {
   readonly isUnary: boolean;
   readonly allowsGet: boolean;
   readonly read: RequestReader;
+  readonly readStream: StreamReader;
   readonly write: (message: Message, isBinary: boolean) => Written;
 }
 
@@ -66,10 +77,27 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
     const { request, format } = exchange;
     if (query === undefined) checkCompression(request, format);
     const call = await startCall("connect", pipeline, rpc.method, exchange);
+    if (rpc.method.desc.methodKind === "client_streaming") return answerUpload(rpc, exchange, call);
     const message = await rpc.read(request, format, query, call.admission);
     const write = (answer: Message) => rpc.write(answer, format.isBinary);
     if (rpc.isUnary) await sendUnary(exchange, write(await pipeline.unary(rpc.method, message, call)), call);
     else await sendStream(exchange, await pipeline.stream(rpc.method, message, call), write, call);
+  }
+
+  /** An answer may come before the end of the client's stream, of which nothing more is taken then. */
+  async function answerUpload(rpc: Rpc, exchange: RpcExchange, call: FrontCall): Promise<void> {
+    const { request, format } = exchange;
+    const chunks = new BodyChunks(request, limits, call.admission);
+    try {
+      const messages = rpc.readStream(request, format, chunks, call.admission);
+      const first = await messages.next();
+      if (first.done) throw noMessage();
+      call.admission.hold(uploadBytes((first.value as { readonly size?: bigint }).size));
+      const answer = await pipeline.upload(rpc.method, first.value, messages, call);
+      await sendUnary(exchange, rpc.write(answer, format.isBinary), call);
+    } finally {
+      await chunks.return();
+    }
   }
 
   return (path, request, response) => {
@@ -88,7 +116,7 @@ function pathOf({ parent, name }: DescMethod): string {
   return `/${parent.typeName}/${name}`;
 }
 
-function rpcOf(method: ApiMethod, limits: BodyLimits): Rpc {
+function rpcOf(method: ApiMethod, limits: ServerLimits): Rpc {
   const { desc } = method;
   const { encodeResponse } = wireMethod(desc);
   const writeJson = shortMessageWriter(desc.output);
@@ -98,6 +126,7 @@ function rpcOf(method: ApiMethod, limits: BodyLimits): Rpc {
     isUnary,
     allowsGet: isUnary && desc.idempotency === Idempotency.NO_SIDE_EFFECTS,
     read: makeRequestReader(desc, limits),
+    readStream: makeStreamReader(desc, limits),
     write: (message, isBinary) => (isBinary ? encodeResponse(message) : writeJson(message)),
   };
 }

@@ -39,7 +39,7 @@ BEGIN
   SELECT cardinality(o.logs) > 0 INTO is_writable FROM ${s}.sessions AS o
     WHERE o.uid = p_uid AND o.namespace = p_namespace FOR NO KEY UPDATE;
   SELECT * INTO arriving FROM ${s}.attachments AS a
-    WHERE a.uid = p_uid AND a.log = p_log AND a.namespace = p_namespace FOR NO KEY UPDATE;
+    WHERE a.uid = p_uid AND a.log = p_log AND a.namespace || '' = p_namespace FOR NO KEY UPDATE;
   IF arriving.state = 'stored' THEN
     RETURN NEXT arriving;
     RETURN;

@@ -4,7 +4,13 @@ const ATTACHMENT =
 /** The columns of a naming, in the order that `toNaming` expects. */
 const NAMING = "n.uid, n.log, n.seq, n.attachment_id, n.target_uid, n.target_log";
 
-/** The statements about attachments. */
+const ROW_BYTES = 64 * 1024;
+
+/**
+ * The statements about attachments. Those that look for a session's write the condition on the namespace so that the
+ * index of namespaces cannot serve it. Pages compare whole rows of the index: where the planner expects few rows for a
+ * value, it would read and sort all of them.
+ */
 export function attachmentStatements(s: string) {
   const select = `SELECT ${ATTACHMENT} FROM ${s}.attachments AS a`;
   const names = `${s}.attachment_names AS n`;
@@ -22,40 +28,49 @@ export function attachmentStatements(s: string) {
     /** Locks the row against a change of its state, and so waits for standbys like `beginAttachment`. */
     putPiece: `WITH arriving AS MATERIALIZED (
         SELECT a.uid, a.log FROM ${s}.attachments AS a
-          WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3 AND a.state = 'arriving' FOR SHARE
+          WHERE a.uid = $1 AND a.log = $2 AND a.namespace || '' = $3 AND a.state = 'arriving' FOR SHARE
       ), stored AS (
         INSERT INTO ${s}.attachment_pieces (uid, log, seq, bytes)
           SELECT a.uid, a.log, $4::bigint, $5::bytea FROM arriving AS a ON CONFLICT DO NOTHING
       )
       SELECT count(*) FROM arriving`,
     completeAttachment: `SELECT ${ATTACHMENT} FROM ${s}.complete_attachment_1($1, $2, $3, $4, $5, $6, $7) AS a`,
-    readPieces: `SELECT p.seq, p.bytes FROM ${s}.attachment_pieces AS p
-      WHERE p.uid = $1 AND p.log = $2 AND p.seq BETWEEN $3 AND $4 ORDER BY p.seq`,
+    /** In base64 and in rows of a few KiB, because the driver reads each row as a text, and bytea as hexadecimal. */
+    readPieces: `SELECT p.seq, encode(substring(p.bytes FROM g.at FOR ${ROW_BYTES}), 'base64')
+      FROM ${s}.attachment_pieces AS p
+        CROSS JOIN generate_series(1, greatest(octet_length(p.bytes), 1), ${ROW_BYTES}) AS g(at)
+      WHERE p.uid = $1 AND p.log = $2 AND p.seq BETWEEN $3 AND $4 ORDER BY p.seq, g.at`,
     lastPiece: `SELECT p.seq FROM ${s}.attachment_pieces AS p WHERE p.uid = $1 AND p.log = $2 ORDER BY p.seq DESC LIMIT 1`,
     findAttachments: `SELECT ${ATTACHMENT} FROM unnest($3::text[]) AS i(id) CROSS JOIN LATERAL (
         SELECT a.* FROM ${s}.attachments AS a
-          WHERE a.uid = $1 AND a.attachment_id = i.id AND a.state = 'stored' AND a.namespace = $2 OFFSET 0
+          WHERE a.uid = $1 AND a.attachment_id = i.id AND a.state = 'stored' AND a.namespace || '' = $2 OFFSET 0
       ) AS a`,
-    attachmentOf: `${select} WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3`,
-    listAttachments: `${select} WHERE a.uid = $1 AND a.namespace = $2 AND a.log > $3 ORDER BY a.log ${limit("$4")}`,
+    attachmentOf: `${select} WHERE a.uid = $1 AND a.log = $2 AND a.namespace || '' = $3`,
+    listAttachments: `SELECT ${ATTACHMENT} FROM (
+        SELECT a.* FROM ${s}.attachments AS a WHERE (a.uid, a.log) > ($1, $3) AND a.uid <= $1
+          ORDER BY a.uid, a.log ${limit("$4")}
+      ) AS a
+      WHERE a.namespace = $2 ORDER BY a.log`,
     listSeen: `${select} WHERE a.namespace = $1 AND a.state = $2 AND a.seen <= $3 ORDER BY a.seen ${limit("$4")}`,
     changeAttachment: `UPDATE ${s}.attachments AS a
       SET seen = $4, state = coalesce($5, a.state), pieces = coalesce($6, a.pieces)
-      WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3`,
-    removeAttachment: `DELETE FROM ${s}.attachments AS a WHERE a.uid = $1 AND a.log = $2 AND a.namespace = $3`,
+      WHERE a.uid = $1 AND a.log = $2 AND a.namespace || '' = $3`,
+    removeAttachment: `DELETE FROM ${s}.attachments AS a WHERE a.uid = $1 AND a.log = $2 AND a.namespace || '' = $3`,
     attachmentUsage: `SELECT coalesce(sum(a.size), 0)::bigint, count(*) FILTER (WHERE a.state = 'arriving')
-      FROM ${s}.attachments AS a WHERE a.uid = $1 AND a.namespace = $2`,
+      FROM ${s}.attachments AS a WHERE a.uid = $1 AND a.namespace || '' = $2`,
     namings: `SELECT ${NAMING} FROM ${names}
-      WHERE n.target_uid = $1 AND n.target_log = $2 AND (n.uid, n.log, n.seq) > ($3, $4, $5)
-      ORDER BY n.uid, n.log, n.seq ${limit("$6")}`,
+      WHERE (n.target_uid, n.target_log, n.uid, n.log, n.seq) > ($1, $2, $3, $4, $5)
+        AND (n.target_uid, n.target_log) <= ($1, $2)
+      ORDER BY n.target_uid, n.target_log, n.uid, n.log, n.seq ${limit("$6")}`,
     findNamings: `SELECT ${NAMING} FROM unnest($1::text[], $2::text[]) AS l(uid, log)
       CROSS JOIN unnest($3::text[]) AS i(id) CROSS JOIN LATERAL (
         SELECT n.* FROM ${names} WHERE n.uid = l.uid AND n.log = l.log AND n.attachment_id = i.id OFFSET 0
       ) AS n`,
     /** At most a page of each log is read. */
     listNamings: `SELECT ${NAMING} FROM unnest($1::text[], $2::text[]) AS l(uid, log) CROSS JOIN LATERAL (
-        SELECT n.* FROM ${names} WHERE n.uid = l.uid AND n.log = l.log AND n.attachment_id > $3
-          ORDER BY n.attachment_id, n.seq ${limit("$4")}
+        SELECT n.* FROM ${names}
+          WHERE (n.uid, n.log, n.attachment_id) > (l.uid, l.log, $3) AND (n.uid, n.log) <= (l.uid, l.log)
+          ORDER BY n.uid, n.log, n.attachment_id, n.seq ${limit("$4")}
       ) AS n
       ORDER BY n.attachment_id, n.uid, n.log, n.seq ${limit("$4")}`,
     targetsInRange: `SELECT DISTINCT n.target_uid, n.target_log FROM ${names}

@@ -14,6 +14,8 @@ export class RawSqlite {
   readonly #begin: Database.Statement<unknown[]>;
   readonly #commit: Database.Statement<unknown[]>;
   readonly #readUp: Database.Statement<unknown[]>;
+  readonly #insertPiece: Database.Statement<unknown[]>;
+  readonly #readPiece: Database.Statement<unknown[]>;
   readonly #ends = new Map<string, number>();
 
   constructor(path: string) {
@@ -25,6 +27,8 @@ export class RawSqlite {
     this.#insert = this.#db.prepare(SQL.insertEntry);
     this.#begin = this.#db.prepare("BEGIN IMMEDIATE");
     this.#commit = this.#db.prepare("COMMIT");
+    this.#insertPiece = this.#db.prepare(SQL.insertPiece);
+    this.#readPiece = this.#db.prepare(SQL.readPieces).raw();
     this.#readUp = this.#db.prepare(READ_ROWS).raw();
   }
 
@@ -46,6 +50,22 @@ export class RawSqlite {
   /** Returns how many rows were read. */
   read(log: string, first: number, last: number): number {
     return this.#readUp.all([log, first, last]).length;
+  }
+
+  /** Commits a transaction with one piece of an attachment. */
+  insertPiece(seq: number, bytes: Buffer): void {
+    this.#begin.run([]);
+    this.#insertPiece.run(["raw.1", seq, bytes]);
+    this.#commit.run([]);
+  }
+
+  readPiece(seq: number): Buffer {
+    const [, bytes] = this.#readPiece.get(["raw.1", seq, 1]) as [number, Buffer];
+    return bytes;
+  }
+
+  deletePieces(): void {
+    this.#db.exec("DELETE FROM attachment_pieces");
   }
 
   onlyLog(): string {

@@ -1,4 +1,5 @@
 import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js";
+import { downloadFromSqlite, uploadToSqlite } from "./attachments.js";
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
@@ -25,6 +26,8 @@ export const ENGINE_ROWS = {
   updateFlat,
   removeFlat,
   skewedWriters,
+  uploadToSqlite,
+  downloadFromSqlite,
   appendOnMongo,
   listOnMongo,
   ...POSTGRES_ROWS,

@@ -28,6 +28,7 @@ import {
   type Usage,
   type UsageFilter,
 } from "session-pool";
+import { ToyAttachments, ToyAttachmentTable } from "./toy-attachments.js";
 import { ToyLog } from "./toy-log.js";
 
 interface Namespace {
@@ -42,6 +43,7 @@ interface Namespace {
 export class ToyLogDatabase implements LogDatabase {
   readonly name = "toy:";
   readonly logs = new Map<string, ToyLog>();
+  readonly attachments = new ToyAttachments();
   readonly namespaces = new Map<string, Namespace>();
   readonly now: () => number;
   isClosed = false;
@@ -74,10 +76,14 @@ export class ToyLogDatabase implements LogDatabase {
 class ToyLogStore implements LogStore {
   readonly #database: ToyLogDatabase;
   readonly #own: Namespace;
+  readonly attachments: LogStore["attachments"];
 
   constructor(database: ToyLogDatabase, own: Namespace) {
     this.#database = database;
     this.#own = own;
+    const { logs, attachments } = database;
+    const owner = { enter: (call?: Call) => this.#enter(call), record: (uid: string) => this.#record(uid) };
+    this.attachments = new ToyAttachmentTable({ logs, attachments, ...owner });
   }
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
@@ -153,7 +159,8 @@ class ToyLogStore implements LogStore {
 
   async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
     this.#enter(call);
-    return ranges.reduce((sum, range) => sum + this.#log(range.log).bodyBytes(range), 0);
+    const { attachments } = this.#database;
+    return ranges.reduce((sum, range) => sum + this.#log(range.log).bodyBytes(range) + attachments.bytes(range), 0);
   }
 
   async usage({ owner, key }: UsageFilter, call?: Call): Promise<Usage> {
@@ -295,6 +302,7 @@ class ToyLogStore implements LogStore {
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
     this.#enter(call);
+    this.#database.attachments.delete(target);
     if (!("uid" in target)) return this.#log(target.log).delete(limit, target) === limit;
     let left = limit;
     for (const [, log] of this.#logsOf(target.uid)) left -= log.delete(left);
@@ -305,7 +313,9 @@ class ToyLogStore implements LogStore {
     this.#enter(call);
     const namespaces = [...this.#database.namespaces.values()];
     const owners = [...this.#database.logs].filter(([, log]) => !log.isEmpty).map(([name]) => ownerOf(name));
-    const orphans = [...new Set(owners)].filter((uid) => !namespaces.some(({ records }) => records.has(uid)));
+    const orphans = [...new Set([...owners, ...this.#database.attachments.uids])].filter(
+      (uid) => !namespaces.some(({ records }) => records.has(uid)),
+    );
     return orphans.slice(0, limit);
   }
 

@@ -24,11 +24,10 @@ export function describeAccess(subject: StorageProviderSubject): void {
   const searching = () => subject.open({ search: true });
   /** Names of the operations that this store has. */
   const isPossible = ([name]: readonly [string, unknown]) =>
-    (name !== "searchMessages" || subject.searches) && (!name.includes("Attachment") || attaches());
-  const attaches = () => subject.store === undefined || subject.store().attachments !== undefined;
+    (name !== "searchMessages" || subject.searches) && (!name.includes("Attachment") || subject.attaches);
   const ownedBy = async (owner: string | undefined, sessionId: string) => {
     await subject.provider.createSession({ sessionId, owner });
-    await makeRich(subject.provider, sessionId, attaches());
+    await makeRich(subject.provider, sessionId, subject.attaches);
   };
 
   /** Sessions that ada may not see, and how each is made. */
@@ -46,7 +45,7 @@ export function describeAccess(subject: StorageProviderSubject): void {
       await ownedBy("ada", id);
       await subject.other.deleteSession(id);
       await subject.other.createSession({ sessionId: id }, BOB);
-      await makeRich(subject.other, id, attaches());
+      await makeRich(subject.other, id, subject.attaches);
     },
     "that was deleted": async (id) => {
       await ownedBy("ada", id);

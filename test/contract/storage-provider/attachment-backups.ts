@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 import { MessageBody } from "../../../src/domain/message-body.js";
 import type {
@@ -43,7 +43,14 @@ export function describeAttachmentBackups(subject: StorageProviderSubject): void
     expect(report).toMatchObject({ repairedForks: 0, orphans: 0 });
   };
 
+  const needsAttachments = () =>
+    beforeEach((context) => {
+      if (!subject.attaches) context.skip("the store keeps no attachments");
+    });
+
   describe("readStoredAttachment", () => {
+    needsAttachments();
+
     it("reads what messages name, in pieces, also what an unrevert would bring back", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       const bytes = pattern(600_000);
@@ -74,6 +81,8 @@ export function describeAttachmentBackups(subject: StorageProviderSubject): void
   });
 
   describe("restoreSession with attachments", () => {
+    needsAttachments();
+
     it("brings back each once, with its id, name, type and time", async () => {
       const bytes = pattern(300_000);
       const a = backedUp(1, "a", bytes);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { PartAttachment } from "../../../src/domain/chat-message.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import { message, numbered, refusal, sessionWith } from "./fixtures.js";
@@ -49,7 +49,34 @@ export function describeAttachments(subject: StorageProviderSubject): void {
     }
   };
 
+  describe("attachments of a store that keeps none", () => {
+    it("are unimplemented, and the sessions go on without them", async (context) => {
+      if (subject.attaches) return context.skip("the store keeps attachments");
+      await sessionWith(subject.provider, "s", ["m1"]);
+      const calls = {
+        upload: () => upload("a"),
+        get: () => subject.provider.getAttachment("s", "a", {}),
+        list: () => subject.provider.listAttachments("s", { limit: 1 }),
+        delete: () => subject.provider.deleteAttachment("s", "a"),
+        append: () => subject.provider.logMessages("s", [showing("m2", "a")]),
+        draft: () => subject.provider.startDraft("s", showing("d", "a")),
+      };
+      for (const [name, call] of Object.entries(calls)) {
+        const { message } = await refusal(call(), "unimplemented");
+        expect(message, name).toContain("attachments");
+      }
+      await subject.provider.logMessages("s", [message("m3")]);
+      await subject.provider.eraseMessage("s", "m1");
+      await sweepAll();
+      expect(await subject.provider.getMessageCount("s")).toBe(2);
+    });
+  });
+
   describe("attachments", () => {
+    beforeEach((context) => {
+      if (!subject.attaches) context.skip("the store keeps no attachments");
+    });
+
     it.each([0, 1, 256 * 1024, 256 * 1024 + 1, 2 * MIB + 17])("keep %d bytes, and ranges of them", async (size) => {
       await sessionWith(subject.provider, "s");
       const bytes = pattern(size);
@@ -117,6 +144,15 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await upload("a")).toEqual(made);
       await subject.provider.logMessages("s", [showing("m3", "a")]);
       expect(String(await bytesOf(subject.other, "s", "a"))).toBe("bytes of a");
+      // A fork that shows it only after an unrevert gets an upload of its own.
+      await subject.provider.forkConversation("s", "f", { as: "fork" });
+      await subject.provider.truncateMessages("f", "m1", { keepForUnrevert: true });
+      await refusal(upload("a", Buffer.from("others"), {}, "f"), "already_exists");
+      await upload("a", undefined, {}, "f");
+      await subject.provider.logMessages("f", [showing("m4", "a")]);
+      await subject.provider.deleteSession("s");
+      await sweepAll();
+      expect(String(await bytesOf(subject.other, "f", "a"))).toBe("bytes of a");
     });
 
     it("that nothing names are removed when they are idle, and others are not", async () => {

@@ -21,6 +21,8 @@ export interface OpenedStorage {
 export interface StorageProviderHarness {
   /** Whether the store can find messages by their words. */
   readonly searches: boolean;
+  /** Whether the provider keeps attachments. If absent, this is found out from `OpenedStorage.store`. */
+  readonly attaches?: boolean | undefined;
   /**
    * Opens a new, empty store. `now` is the clock of the case, in milliseconds since 1970, for a store that has none of
    * its own.
@@ -33,6 +35,8 @@ export interface StorageProviderSubject {
   readonly provider: StorageOperations;
   /** Whether the store can find messages by their words. The provider must have been opened with `search`. */
   readonly searches: boolean;
+  /** Whether the store keeps attachments. */
+  readonly attaches: boolean;
   /** A second provider over the same store. */
   readonly other: StorageOperations;
   /** The providers' clock, microseconds since 1970. It stands still until it is set. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import grpc
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from grpc import UnaryStreamMultiCallable as SyncDownload
     from grpc.aio import StreamUnaryMultiCallable as AsyncUpload
     from grpc.aio import UnaryStreamMultiCallable as AsyncDownload
+
+# What a write raises when the call has ended.
+_ENDED = (grpc.RpcError, grpc.aio.InternalError, asyncio.InvalidStateError)
+# The codes of ends of which gRPC knows more in the end.
+_UNSAID = (None, grpc.StatusCode.OK, grpc.StatusCode.INTERNAL)
 
 
 def _too_slow(seconds: float) -> SessionPoolError:
@@ -111,24 +116,30 @@ async def async_upload(
     """
     wait = _Wait(seconds)
     call: Any = method()
+    ends: list[grpc.aio.AioRpcError] = []
+    call.add_done_callback(lambda ended: ends.append(_end_of(ended)))
 
     async def write() -> None:
         async for request in requests:
             wait.begin()
             try:
                 await call.write(request)
-            except (grpc.RpcError, asyncio.InvalidStateError):
+            except _ENDED:
                 return  # The answer says why.
             wait.end()
         wait.begin()
         try:
             await call.done_writing()
-        except (grpc.RpcError, asyncio.InvalidStateError):
+        except _ENDED:
             return
 
     async def answer() -> Answer:
-        read: Answer = await call
-        return read
+        try:
+            read: Answer = await call
+            return read
+        except grpc.RpcError as error:
+            # A write that fails after the end overwrites what the service has said: grpc/grpc#36066.
+            raise next((end for end in ends if end.code() not in _UNSAID), error) from None
 
     writing, answering = asyncio.create_task(write()), asyncio.create_task(answer())
     try:
@@ -145,6 +156,23 @@ async def async_upload(
         writing.cancel()
         answering.cancel()
         await asyncio.gather(writing, answering, return_exceptions=True)
+
+
+def _end_of(call: Any) -> grpc.aio.AioRpcError:
+    """Returns what the service says of a call that has ended."""
+    code, details = _at_once(call.code()), _at_once(call.details())
+    return grpc.aio.AioRpcError(code, _at_once(call.initial_metadata()), _at_once(call.trailing_metadata()), details)
+
+
+def _at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Returns the result of a coroutine that has nothing to wait for."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return end.value
+    finally:
+        coroutine.close()
+    return None
 
 
 def sync_download(

@@ -3,6 +3,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { constants, createGunzip } from "node:zlib";
+import type { SourceFile } from "../readers/reader.js";
 import { type FileKind, kindOf } from "./file-kind.js";
 import type { Chunks } from "./split-json.js";
 import { openZip } from "./zip.js";
@@ -21,8 +22,8 @@ export interface SourceDocument {
 /** What a path leads to. */
 export interface Source {
   readonly documents: readonly SourceDocument[];
-  /** The names of all files of an archive or folder, without their folders. */
-  readonly names: readonly string[];
+  /** All files of an archive or folder, by their names without folders. */
+  readonly files: ReadonlyMap<string, SourceFile>;
   /** Whether files that no reader knows may be passed over: in an archive or a folder. */
   readonly isCollection: boolean;
   /** How many bytes reading everything takes, as `onBytes` counts them. */
@@ -41,7 +42,7 @@ export async function openSource(path: string, onBytes: (bytes: number) => void)
   if (found.isDirectory()) return openFolder(path, onBytes);
   const document = await fileDocument(path, basename(path), onBytes);
   if (document.kind === "zip") return openArchive(path, onBytes);
-  return { documents: [document], names: [], isCollection: false, bytes: found.size, close: async () => {} };
+  return { documents: [document], files: new Map(), isCollection: false, bytes: found.size, close: async () => {} };
 }
 
 async function fileDocument(path: string, name: string, onBytes: (bytes: number) => void): Promise<SourceDocument> {
@@ -87,7 +88,11 @@ async function openFolder(path: string, onBytes: (bytes: number) => void): Promi
   const documents = await Promise.all(paths.map((file) => fileDocument(file, file.slice(path.length + 1), onBytes)));
   const sizes = await Promise.all(paths.map(async (file) => (await stat(file)).size));
   const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  return { documents, names: files.map((file) => basename(file)), isCollection: true, bytes, close: async () => {} };
+  const named = files.map(async (file): Promise<[string, SourceFile]> => {
+    const { size } = await stat(file);
+    return [basename(file), { size, open: () => createReadStream(file, { highWaterMark: CHUNK_BYTES }) }];
+  });
+  return { documents, files: new Map(await Promise.all(named)), isCollection: true, bytes, close: async () => {} };
 }
 
 async function openArchive(path: string, onBytes: (bytes: number) => void): Promise<Source> {
@@ -99,7 +104,8 @@ async function openArchive(path: string, onBytes: (bytes: number) => void): Prom
     chunks: () => withUtf8(counted(chunks(), onBytes)),
   }));
   const bytes = chosen.reduce((sum, { size }) => sum + size, 0);
-  return { documents, names: files.map(({ name }) => basename(name)), isCollection: true, bytes, close };
+  const named = files.map(({ name, size, chunks }): [string, SourceFile] => [basename(name), { size, open: chunks }]);
+  return { documents, files: new Map(named), isCollection: true, bytes, close };
 }
 
 /** Text as UTF-8. Windows writes UTF-16 with a mark in front when the output of a program goes to a file. */

@@ -1,11 +1,14 @@
+import type { PartAttachment } from "../../../domain/chat-message.js";
 import type { Limits } from "../../../domain/limits.js";
 import type { NumberRange } from "../../../domain/session-image.js";
 import { itemOf, lineAt } from "../backup-file.js";
 import { BackupIndex } from "../backup-index.js";
 import { FileLines, type LineSource } from "../lines.js";
 import type { ForeignFork, ForeignMessage, ForeignSession } from "../readers/reader.js";
-import type { FileMessage } from "../session-file.js";
+import type { FileMessage, NamedNumber } from "../session-file.js";
+import { attachmentOf } from "./attach-values.js";
 import { type Family, linkFamilies } from "./families.js";
+import { factsOf, piecesOf } from "./file-bytes.js";
 import type { ForeignBackup } from "./growth.js";
 import type { ImportNotes } from "./import-notes.js";
 import { LineWriter } from "./line-writer.js";
@@ -38,6 +41,8 @@ interface Conversation {
   readonly spots: Map<ForeignMessage, Spot>;
   readonly times: MessageTimes;
   readonly onMend: OnMend;
+  /** The numbers of attachments that are in the file for its sessions, by their ids. */
+  readonly attachments: Map<string, number>;
 }
 
 /**
@@ -77,7 +82,7 @@ export class ForeignFile {
     const onMend = (kind: string) => this.#notes.mended(kind, name);
     const times = new MessageTimes(this.#nowMicros, onMend);
     const fields = mendFields(session, this.#limits, onMend);
-    const conversation = { fields, name, ids: new TakenIds(), spots: new Map(), times, onMend };
+    const conversation = { fields, name, ids: new TakenIds(), spots: new Map(), times, onMend, attachments: new Map() };
     const main = await this.#addMain(session, sessionId, conversation);
     if (!this.#originals.has(given)) this.#originals.set(given, main);
     const sessions = [main];
@@ -221,23 +226,70 @@ export class ForeignFile {
   async #writeMessage(
     message: ForeignMessage,
     timestampMicros: number,
-    { name, onMend }: Conversation,
+    conversation: Conversation,
     ids: TakenIds,
   ): Promise<{ readonly last: FileMessage; readonly numbers: NumberRange }> {
+    const { name, onMend } = conversation;
     const { idBytes } = this.#limits;
     const wanted = mendId(message.id || `message-${ids.size + 1}`, idBytes, onMend);
     const id = ids.free(wanted, idBytes);
     const place = `${name}, message ${JSON.stringify(id)}`;
     if (id !== wanted) this.#notes.mended("ids that occur twice, which were renamed", place);
     const kinds = new Set<string>();
-    const mended = mendMessage(message, { id, timestampMicros }, this.#limits, (kind) => kinds.add(kind));
+    const files = await this.#attachFiles(message, conversation, place);
+    const { messages: mended, attached } = mendMessage(message, { id, timestampMicros, files }, this.#limits, (kind) =>
+      kinds.add(kind),
+    );
+    for (const value of attached) await this.#attach(attachmentOf(value), () => piecesOf([value.bytes]), conversation);
     for (const kind of kinds) this.#notes.mended(kind, place);
     const first = this.#index.messageCount + 1;
     for (const one of mended) {
       ids.add(one.id);
-      this.#index.addMessage(await this.#writer.add({ message: one }), one.timestampMicros);
+      const named = namedBy(one, conversation.attachments);
+      const line = { message: { ...one, ...(named.length > 0 && { attachments: named }) } };
+      this.#index.addMessage(await this.#writer.add(line), one.timestampMicros);
+      for (const [, number] of named) this.#index.noteAttachment(number);
     }
     return { last: mended.at(-1) as FileMessage, numbers: { first, last: this.#index.messageCount } };
+  }
+
+  /** Adds the files that parts of a message are. Resolves to what is known of them, by the numbers of the parts. */
+  async #attachFiles(
+    { parts }: ForeignMessage,
+    conversation: Conversation,
+    place: string,
+  ): Promise<ReadonlyMap<number, PartAttachment>> {
+    const found = new Map<number, PartAttachment>();
+    for (const [i, { file }] of parts.entries()) {
+      if (file === undefined) continue;
+      if (found.size === this.#limits.messageAttachments) {
+        this.#notes.leftOut("files of messages that name too many", place);
+        continue;
+      }
+      try {
+        const attachment = await factsOf(file, this.#limits);
+        await this.#attach(attachment, () => piecesOf(file.source.open()), conversation);
+        found.set(i, attachment);
+      } catch (error) {
+        const text = `${place}, ${JSON.stringify(file.name)}: ${(error as Error).message}`;
+        this.#notes.leftOut("files that cannot be read or are too large", text);
+      }
+    }
+    return found;
+  }
+
+  /** Writes an attachment and its bytes, unless the conversation has it. */
+  async #attach(
+    attachment: PartAttachment,
+    pieces: () => AsyncIterable<Uint8Array>,
+    { attachments }: Conversation,
+  ): Promise<void> {
+    const { attachmentId } = attachment;
+    if (attachments.has(attachmentId)) return;
+    const line = { attachment: { ...attachment, createTimeMicros: this.#nowMicros } };
+    this.#index.addAttachment(await this.#writer.add(line));
+    attachments.set(attachmentId, this.#index.attachmentCount);
+    for await (const piece of pieces()) await this.#writer.add({ piece: Buffer.from(piece).toString("base64") });
   }
 
   #newId(given: string, place: string): string {
@@ -248,6 +300,15 @@ export class ForeignFile {
       this.#notes.mended("ids that occur twice, which were renamed", `${place}, now ${JSON.stringify(id)}`);
     return id;
   }
+}
+
+/** The attachments that a message names, each once. */
+function namedBy({ parts }: FileMessage, attachments: ReadonlyMap<string, number>): NamedNumber[] {
+  const ids = new Set(parts.flatMap(({ attachment }) => attachment?.attachmentId ?? []));
+  return [...ids].flatMap((id): NamedNumber[] => {
+    const number = attachments.get(id);
+    return number === undefined ? [] : [[id, number]];
+  });
 }
 
 function withPart(message: ForeignMessage, data: MendedFields["moved"]): ForeignMessage {

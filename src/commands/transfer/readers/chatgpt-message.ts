@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { partsOf } from "./chatgpt-parts.js";
-import { fieldAt, listAt, microsOf, objectAt, textAt, without } from "./fields.js";
+import { fieldAt, firstText, listAt, microsOf, objectAt, textAt, without } from "./fields.js";
 import type { ForeignMessage, ForeignPart, ReadContext } from "./reader.js";
 
 /** What ChatGPT shows to the model only. */
@@ -22,7 +22,7 @@ export class MessageReader {
   constructor(context: ReadContext) {
     this.#context = context;
     this.#files = new Map(
-      context.attachments.flatMap((name) => {
+      [...context.files.keys()].flatMap((name) => {
         const id = fileIdOf(name);
         return id === undefined ? [] : [[id, name]];
       }),
@@ -68,7 +68,7 @@ export class MessageReader {
       const file = files.find((one) => textAt(one, "id") === id) ?? {};
       named.add(id);
       const filename = textAt(file, "name") || this.#files.get(id) || id;
-      return { ...part, data: { ...without(file, "id", "name"), ...part.data, filename } };
+      return { ...part, data: { ...without(file, "id", "name"), ...part.data, filename }, ...this.#bytesOf(id, file) };
     });
     const others = files.filter((file) => !named.has(textAt(file, "id")));
     return [...withNames, ...others.map((file) => this.#filePart(file))];
@@ -77,8 +77,40 @@ export class MessageReader {
   #filePart(file: JsonObject): ForeignPart {
     const id = textAt(file, "id");
     const filename = textAt(file, "name") || this.#files.get(id) || id;
-    return { type: "file", data: { ...without(file, "name"), filename } };
+    return { type: "file", data: { ...without(file, "name"), filename }, ...this.#bytesOf(id, file) };
   }
+
+  /** The file of the archive with this id, under the name that the user gave it. */
+  #bytesOf(id: string, file: JsonObject): Pick<ForeignPart, "file"> {
+    const stored = this.#files.get(id);
+    const source = stored === undefined ? undefined : this.#context.files.get(stored);
+    if (stored === undefined || source === undefined) return {};
+    const name = textAt(file, "name") || stored;
+    return { file: { name, mediaType: firstText(file, "mime_type", "mimeType") || mediaTypeOf(stored, name), source } };
+  }
+}
+
+/** Extensions of the files that ChatGPT exports without saying their types. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ["png", "image/png"],
+  ["jpg", "image/jpeg"],
+  ["jpeg", "image/jpeg"],
+  ["webp", "image/webp"],
+  ["gif", "image/gif"],
+  ["wav", "audio/wav"],
+  ["mp3", "audio/mpeg"],
+  ["m4a", "audio/mp4"],
+  ["ogg", "audio/ogg"],
+  ["mp4", "video/mp4"],
+  ["pdf", "application/pdf"],
+  ["txt", "text/plain"],
+  ["csv", "text/csv"],
+  ["json", "application/json"],
+]);
+
+function mediaTypeOf(...names: readonly string[]): string {
+  const found = names.map((name) => TYPES.get(/\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase() ?? ""));
+  return found.find((type) => type !== undefined) ?? "";
 }
 
 function fileIdOf(pointer: string): string | undefined {

@@ -48,8 +48,16 @@ export interface ReadContext {
   readonly document: string;
   /** The time of the import. */
   readonly nowMicros: number;
-  /** The names of the other files of an archive or folder, such as those of attachments, without folders. */
-  readonly attachments: readonly string[];
+  /** The files of an archive or folder, among them those that messages name, by their names without folders. */
+  readonly files: ReadonlyMap<string, SourceFile>;
+}
+
+/** A file of an archive or folder. */
+export interface SourceFile {
+  /** Number of bytes. */
+  readonly size: number;
+  /** Reads it from the beginning; may be called again. */
+  open(): AsyncIterable<Uint8Array>;
 }
 
 /** A session of another program. Fields may hold anything that their types allow; what does not fit is mended. */
@@ -103,4 +111,13 @@ export interface ForeignPart {
   readonly type: string;
   readonly text?: string | undefined;
   readonly data?: JsonObject | undefined;
+  /** A file of the archive or folder that becomes the part's attachment. What is in texts and data is found by itself. */
+  readonly file?: ForeignAttachment | undefined;
+}
+
+export interface ForeignAttachment {
+  readonly name: string;
+  /** Empty when it is not known. */
+  readonly mediaType: string;
+  readonly source: SourceFile;
 }

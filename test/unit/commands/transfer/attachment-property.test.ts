@@ -22,29 +22,30 @@ import {
 } from "./backup-pools.js";
 
 interface Upload {
-  readonly op: "upload";
+  readonly op: "putFile";
   readonly session: string;
   readonly attachmentId: string;
   readonly size: number;
   readonly name: string;
 }
 interface Naming {
-  readonly op: "name" | "nameInDraft" | "eraseNaming";
+  readonly op: "nameFile" | "nameInDraft" | "eraseNaming";
   readonly session: string;
   readonly message: string;
   readonly attachmentIds: readonly string[];
 }
 
 const session = fc.constantFrom(...SESSIONS);
-const attachmentId = fc.constantFrom("p", "q", "ä/ö 🎈");
+const ATTACHMENT_IDS = ["p", "q", "ä/ö 🎈"] as const;
+const attachmentId = fc.constantFrom(...ATTACHMENT_IDS);
 const size = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: 0, max: 9 }) },
   { weight: 1, arbitrary: fc.constantFrom(PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES + 7) },
 );
 const name = fc.oneof(fc.constant(""), fc.string({ unit: "grapheme", maxLength: 9 }));
-const upload: fc.Arbitrary<Upload> = fc.record({ op: fc.constant("upload"), session, attachmentId, size, name });
+const upload: fc.Arbitrary<Upload> = fc.record({ op: fc.constant("putFile"), session, attachmentId, size, name });
 const naming: fc.Arbitrary<Naming> = fc.record({
-  op: fc.constantFrom("name", "name", "name", "nameInDraft", "eraseNaming"),
+  op: fc.constantFrom("nameFile", "nameFile", "nameFile", "nameInDraft", "eraseNaming"),
   session,
   message: fc.integer({ min: 0, max: 9 }).map((i) => `n${i}`),
   attachmentIds: fc.uniqueArray(attachmentId, { minLength: 1, maxLength: 3 }),
@@ -122,14 +123,25 @@ async function fill(pool: Pool, sequence: readonly (Step | Upload | Naming)[]): 
       await outcomeOf(provider, operation, { lists: new Map() });
     }
   }
+  // Messages of forks name what was uploaded to the sources of these.
+  for (const source of SESSIONS) {
+    for (const id of ATTACHMENT_IDS) {
+      const session = `${source}-${id}`;
+      const fork = pool.sessions.forkSession(source, { newSessionId: session });
+      const name = () => attach(pool, { op: "nameFile", session, message: "own", attachmentIds: [id] });
+      await fork.then(name).catch((error: unknown) => {
+        if (!(error instanceof DomainError)) throw error;
+      });
+    }
+  }
 }
 
 function isAttaching(step: Step | Upload | Naming): step is Upload | Naming {
-  return ["upload", "name", "nameInDraft", "eraseNaming"].includes(step.op);
+  return ["putFile", "nameFile", "nameInDraft", "eraseNaming"].includes(step.op);
 }
 
 async function attach({ sessions }: Pool, step: Upload | Naming): Promise<void> {
-  if (step.op === "upload") {
+  if (step.op === "putFile") {
     const bytes = Buffer.alloc(step.size, `${step.attachmentId}${step.name}`);
     const { session: sessionId, attachmentId, name } = step;
     await sessions.attachments.upload(sessionId, { attachmentId, name, mediaType: "image/png" }, [bytes]);
@@ -146,7 +158,7 @@ async function attach({ sessions }: Pool, step: Upload | Naming): Promise<void> 
     attachment: { attachmentId: one, mediaType: "", name: "", size: 0, sha256: "" },
   }));
   const message = { id: step.message, role: "user", parts };
-  if (step.op === "name") await sessions.appendMessages(step.session, [message]);
+  if (step.op === "nameFile") await sessions.appendMessages(step.session, [message]);
   else await sessions.drafts.start(step.session, message);
 }
 

@@ -12,8 +12,9 @@ from sessionpool.v1.message_service_pb2 import MessageWithParts
 from sessionpool.v1.session_service_pb2 import Session
 
 from session_pool import AsyncSessionPoolClient
+from session_pool.adapters.attaching import attach, restore
 from session_pool.adapters.batches import batches
-from session_pool.adapters.claude_entries import KEPT, to_entries, to_message
+from session_pool.adapters.claude_entries import KEPT, fitted_entry, to_entries, to_message
 from session_pool.adapters.storable import to_storable, well_formed
 from session_pool.retry import code_of
 from session_pool.values import from_struct
@@ -31,7 +32,7 @@ class SessionPoolStore(SessionStore):
     session of their main transcript.
 
     Each entry is a message that holds the JSON of the entry as the text of a part, and before it what the user or the
-    assistant has said. Of an entry over 3 MiB the largest texts are cut. The `uuid` of an entry is the id of its
+    assistant has said. What is too large for a message is kept in attachments. The `uuid` of an entry is the id of its
     message, so an entry is stored once.
 
     If a transcript is deleted after this store has read or written it, appending to it raises `NOT_FOUND`.
@@ -70,7 +71,7 @@ class SessionPoolStore(SessionStore):
             _ignore(error, grpc.StatusCode.NOT_FOUND)
             return None
         self._see(_id_of(key))
-        return to_entries(messages) or None
+        return to_entries(await restore(self._client, _id_of(key), messages)) or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Returns the transcripts of a project, without those of subagents.
@@ -110,12 +111,13 @@ class SessionPoolStore(SessionStore):
                 yield session
 
     async def _append(self, session_id: str, batch: list[MessageWithParts]) -> None:
+        fitting = await attach(self._client, session_id, batch, fitted_entry, json_text_type=KEPT)
         try:
-            await self._client.append_all(session_id, batch)
+            await self._client.append_all(session_id, fitting)
         except grpc.RpcError as error:
             # The transcript has this uuid with other content. The first entry stays.
             _ignore(error, grpc.StatusCode.ALREADY_EXISTS)
-            for message in batch:
+            for message in fitting:
                 await self._append_unless_known(session_id, message)
 
     async def _append_unless_known(self, session_id: str, message: MessageWithParts) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
+from session_pool.adapters.attachable import MOST_INLINE_BYTES, PREVIEW_BYTES, beginning_of
 from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
 from session_pool.adapters.fitted import MOST_BYTES, cut_texts, mark_cut, without_cut_files
-from session_pool.adapters.storable import from_storable, json_text, to_storable, well_formed
+from session_pool.adapters.storable import from_storable, to_storable, utf8_json, well_formed
 from session_pool.messages import new_id, text_of
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 KEPT = "claude_agent"
 _MOST_ID_BYTES = 128
-# Leaves room for the info of the message.
-_MOST_JSON_BYTES = MOST_BYTES - 4096
+# What the info of the message may get, which says what was cut.
+_MOST_INFO_BYTES = 4096
 # Fields that the entries of a transcript have in common.
 _COMMON = ("sessionId", "isSidechain", "agentId", "userType", "cwd", "version", "gitBranch")
 
@@ -31,24 +32,44 @@ _OWN = ("type", "uuid", "parentUuid", "sessionId", "timestamp")
 
 
 def to_message(entry: SessionStoreEntry) -> MessageWithParts:
-    """Converts an entry to a message with the exact JSON of the entry, after the words that people look for.
+    """Converts an entry to a message of any size with the exact JSON of the entry, after the words that people look for.
 
-    The `uuid` of the entry is the message's id. Of an entry over 3 MiB the largest texts are cut.
+    The `uuid` of the entry is the message's id.
     """
     fields = cast("dict[str, Any]", entry)
     kind = fields.get("type")
     role = well_formed(kind) if isinstance(kind, str) and kind else "entry"
     message = MessageWithParts(info=MessageInfo(id=_id_of(fields.get("uuid")), role=role))
-    text = _to_json(fields)
-    if len(text.encode()) > _MOST_JSON_BYTES:
-        text, marks = _cut(text)
-        mark_cut(message, marks)
-    # The words are there to be found, and what the entry holds comes first.
-    words = well_formed(_words(fields)).encode()[: _MOST_JSON_BYTES - len(text.encode())].decode(errors="ignore")
+    words = well_formed(_words(fields))
+    if len(words.encode()) > MOST_INLINE_BYTES:
+        words = beginning_of(words, PREVIEW_BYTES)
     if words:
         message.parts.add(type="text", text=words)
-    message.parts.append(Part(type=KEPT, text=text))
+    message.parts.append(Part(type=KEPT, text=_to_json(fields)))
     return message
+
+
+def fitted_entry(message: MessageWithParts) -> MessageWithParts:
+    """Returns the message itself if it has at most 3 MiB, else a copy in which the largest texts of the entry are cut.
+
+    The words are there to be found, and what the entry holds comes first.
+    """
+    if message.ByteSize() <= MOST_BYTES:
+        return message
+    copy = MessageWithParts()
+    copy.CopyFrom(message)
+    kept = next(part for part in copy.parts if part.type == KEPT)
+    words = [part for part in copy.parts if part.type == "text"]
+    others = copy.ByteSize() - sum(len(part.text.encode()) for part in (kept, *words))
+    most = MOST_BYTES - _MOST_INFO_BYTES - others
+    if len(kept.text.encode()) > most:
+        kept.text, marks = _cut(kept.text, most)
+        mark_cut(copy, marks)
+    for part in words:
+        part.text = beginning_of(part.text, max(0, most - len(kept.text.encode())))
+        if not part.text:
+            copy.parts.remove(part)
+    return copy
 
 
 def to_entries(messages: Sequence[MessageWithParts]) -> list[SessionStoreEntry]:
@@ -77,22 +98,16 @@ def to_entries(messages: Sequence[MessageWithParts]) -> list[SessionStoreEntry]:
 
 def _to_json(fields: dict[str, Any]) -> str:
     try:
-        text = json_text(fields)
+        return utf8_json(fields)
     except (RecursionError, TypeError, ValueError):
-        text = json_text(from_storable(to_storable(fields)))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        # An output may be cut in the middle of a character. Half of one can be stored only as an escape.
-        return json.dumps(json.loads(text), separators=(",", ":"))
-    return text
+        return utf8_json(from_storable(to_storable(fields)))
 
 
-def _cut(text: str) -> tuple[str, list[dict[str, Any]]]:
-    """Returns the JSON of an entry with its largest texts cut, and where they were."""
+def _cut(text: str, most: int) -> tuple[str, list[dict[str, Any]]]:
+    """Returns the JSON of an entry with its largest texts cut to so many bytes together, and where they were."""
     fields = json.loads(text)
-    marks = cut_texts(fields, len(text.encode()) - _MOST_JSON_BYTES)
-    while len((text := _to_json(fields)).encode()) > _MOST_JSON_BYTES:
+    marks = cut_texts(fields, len(text.encode()) - most)
+    while len((text := _to_json(fields)).encode()) > most:
         # What is left is escapes, which are longer as JSON, or many small values.
         largest = max(fields, key=lambda key: len(_to_json({key: fields[key]})))
         value = fields[largest] if isinstance(fields[largest], str) else _to_json(fields[largest])
@@ -102,7 +117,7 @@ def _cut(text: str) -> tuple[str, list[dict[str, Any]]]:
             fields = {**own, "others": _to_json(fields)}
         else:
             fields[largest] = value
-        marks += cut_texts(fields, 2 * (len(text.encode()) - _MOST_JSON_BYTES))
+        marks += cut_texts(fields, 2 * (len(text.encode()) - most))
     return text, marks
 
 

@@ -19,6 +19,7 @@ from langchain_core.messages import (
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part, TruncateMessagesRequest
 
 from session_pool import SessionPoolClient
+from session_pool.adapters.attaching import attach_sync, restore_sync
 from session_pool.adapters.batches import batches
 from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
 from session_pool.adapters.fitted import fitted, without_cut_files
@@ -42,7 +43,7 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
 
     The text of a message is a part of type `text`, which all clients of the session can read. A part of type
     `langchain` holds the rest of the message, with what `json.dumps` takes, and bytes. Other values, such as dates in
-    an artifact, come back as texts. Of a message over 3 MiB the largest texts are cut.
+    an artifact, come back as texts. What is too large for a message is kept in attachments.
 
     If the session is deleted after this object has read or written it, adding messages raises `NOT_FOUND`.
     """
@@ -62,11 +63,14 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
         except grpc.RpcError as error:
             _ignore_missing(error)
             return []
-        return _to_history(stored)
+        return _to_history(restore_sync(self._client, self.session_id, stored))
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Appends messages, all or none up to 1,000 messages and 7 MiB; more are appended in several steps."""
-        for batch in batches([to_message(message) for message in messages]):
+        create = not self._was_seen
+        converted = [to_message(message) for message in messages]
+        fitting = attach_sync(self._client, self.session_id, converted, fitted, create_session=create)
+        for batch in batches(fitting):
             self._client.append_all(self.session_id, batch, create_session=not self._was_seen)
             self._was_seen = True
 
@@ -80,14 +84,14 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
 
 
 def to_message(message: BaseMessage) -> MessageWithParts:
-    """Converts a message of LangChain to a message of the session."""
+    """Converts a message of LangChain to a message of the session, of any size."""
     kept: dict[str, Any] = to_storable({"type": message.type, "data": dict(message)}, keep_bytes=True)
     content = kept["data"].get("content")
     if isinstance(content, str):
         del kept["data"]["content"]
     text = content if isinstance(content, str) else well_formed(str(message.text))
     parts = [Part(type="text", text=text), Part(type=_KEPT, data=to_struct(kept))]
-    return fitted(MessageWithParts(info=MessageInfo(id=new_id(), role=_role_of(message)), parts=parts))
+    return MessageWithParts(info=MessageInfo(id=new_id(), role=_role_of(message)), parts=parts)
 
 
 def to_langchain(message: MessageWithParts) -> BaseMessage:

@@ -9,7 +9,9 @@ from agents.memory.session_settings import SessionSettings, resolve_session_limi
 from sessionpool.v1.message_service_pb2 import DeleteMessageRequest, MessageWithParts, TruncateMessagesRequest
 
 from session_pool import AsyncSessionPoolClient
+from session_pool.adapters.attaching import attach, restore
 from session_pool.adapters.batches import batches
+from session_pool.adapters.fitted import fitted
 from session_pool.adapters.openai_items import to_items, to_message
 from session_pool.retry import code_of
 
@@ -21,7 +23,7 @@ class SessionPoolSession(SessionABC):
 
     Items are messages that all clients of the session can read. The texts of a message are parts of type `text`. Any
     other item, such as a function call, is a part that holds its JSON. Any JSON object is an item, and comes back
-    equal; of one over 3 MiB the largest texts are cut.
+    equal. What is too large for a message is kept in attachments.
 
     If the session is deleted after this object has read or written it, adding items raises `NOT_FOUND`.
     """
@@ -52,11 +54,14 @@ class SessionPoolSession(SessionABC):
             self._was_seen = True
         except grpc.RpcError as error:
             _ignore_missing(error)
-        return to_items(messages[::-1])
+        return to_items(await restore(self._client, self.session_id, messages[::-1]))
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Appends items, all or none up to 1,000 items and 7 MiB; more are appended in several steps."""
-        for batch in batches([to_message(item) for item in items]):
+        create = not self._was_seen
+        messages = [to_message(item) for item in items]
+        fitting = await attach(self._client, self.session_id, messages, fitted, create_session=create)
+        for batch in batches(fitting):
             await self._client.append_all(self.session_id, batch, create_session=not self._was_seen)
             self._was_seen = True
 
@@ -71,6 +76,8 @@ class SessionPoolSession(SessionABC):
                 self._was_seen = True
                 if not newest:
                     return None
+                # The attachments go with the message.
+                whole = await restore(self._client, self.session_id, newest)
                 request = DeleteMessageRequest(session_id=self.session_id, message_id=newest[0].info.id)
                 try:
                     await self._client.messages.DeleteMessage(request)
@@ -78,7 +85,7 @@ class SessionPoolSession(SessionABC):
                     # Somebody else has popped it meanwhile.
                     _ignore_missing(error)
                     continue
-                [item] = to_items(newest)
+                [item] = to_items(whole)
                 return item
         except grpc.RpcError as error:
             _ignore_missing(error)

@@ -12,7 +12,7 @@ from agents.items import TResponseInputItem
 from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, Part
 
 from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
-from session_pool.adapters.fitted import MOST_METADATA_BYTES, fitted, without_cut_files
+from session_pool.adapters.fitted import MOST_METADATA_BYTES, without_cut_files
 from session_pool.adapters.storable import STRUCT_LEVELS, from_storable, json_text, to_storable
 from session_pool.messages import new_id, text_of
 from session_pool.values import from_struct, to_struct
@@ -47,7 +47,7 @@ _ERASED_CALLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def to_message(item: object) -> MessageWithParts:
-    """Converts an item to a message. The message gets a new id, because the ids of items need not be unique.
+    """Converts an item to a message of any size. It gets a new id, because the ids of items need not be unique.
 
     Any JSON object is an item. Those that the usual form does not keep as they are, are kept as a whole.
     """
@@ -57,8 +57,8 @@ def to_message(item: object) -> MessageWithParts:
     for form in forms:
         message = form(stored) if isinstance(stored, dict) else None
         if message is not None and _read(message) == stored:
-            return fitted(message)
-    return fitted(_from_any(stored))
+            return message
+    return _from_any(stored)
 
 
 def to_items(messages: Sequence[MessageWithParts]) -> list[TResponseInputItem]:

@@ -67,6 +67,17 @@ def json_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def utf8_json(value: object, *, sort_keys: bool = False) -> str:
+    """Returns the JSON text of a value that UTF-8 can hold, escaped only if the value holds half of a character."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # An output may be cut in the middle of a character. Half of one can be stored only as an escape.
+        return json.dumps(value, separators=(",", ":"), sort_keys=sort_keys)
+    return text
+
+
 def well_formed(text: str) -> str:
     """Returns the text with U+FFFD for each half of a character. Two halves that belong together become a whole."""
     try:
