@@ -124,6 +124,23 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessageCount("s")).toBe(1);
     });
 
+    it("are named by no more parts of a draft than of a message", async () => {
+      const provider = subject.open({ limits: { messageAttachments: 2 } });
+      await sessionWith(provider, "s");
+      await upload("a");
+      await provider.startDraft("s", showing("d", "a"));
+      const put = (id: string, attachment?: PartAttachment) =>
+        ({ kind: "put_part", part: { id, type: "file", text: "", attachment } }) as const;
+      await provider.extendDraft("s", "d", 1, [put("p", naming("a")), put("q", naming("a")), put("q")]);
+      const { message } = await refusal(provider.extendDraft("s", "d", 2, [put("q", naming("a"))]), "invalid_argument");
+      expect(message).toContain("3 attachments with these deltas; at most 2");
+      await refusal(
+        provider.finishDraft("s", "d", { version: 2, deltas: [put("q", naming("a"))] }),
+        "invalid_argument",
+      );
+      await provider.extendDraft("s", "d", 2, [put("p"), put("q", naming("a"))]);
+    });
+
     it("get the same answer when they are uploaded again, and are not replaced", async () => {
       await sessionWith(subject.provider, "s");
       const made = await upload("a");
