@@ -124,6 +124,22 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessageCount("s")).toBe(1);
     });
 
+    it("are compared when a message is appended again, also where they have no name and no bytes", async () => {
+      await sessionWith(subject.provider, "s");
+      await upload("a", Buffer.alloc(0));
+      await subject.provider.logMessages("s", [showing("m1", "a")]);
+      const saying = (facts: Partial<PartAttachment>) => {
+        const attachment = { ...naming("a"), ...facts };
+        const parts = [{ id: "", type: "file", text: "", attachment }];
+        return subject.provider.logMessages("s", [{ ...message("m1"), parts }]);
+      };
+      await saying({});
+      await saying({ mediaType: "application/octet-stream" });
+      for (const wrong of [{ name: "a" }, { size: 1 }, { mediaType: "text/plain" }]) {
+        await refusal(saying(wrong), "already_exists");
+      }
+    });
+
     it("are named by no more parts of a draft than of a message", async () => {
       const provider = subject.open({ limits: { messageAttachments: 2 } });
       await sessionWith(provider, "s");
