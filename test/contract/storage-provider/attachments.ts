@@ -255,6 +255,23 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       ]);
     });
 
+    it("are listed when more hidden messages than are read at a time named them before", async () => {
+      await sessionWith(subject.provider, "s");
+      for (const id of ["a", "b"]) await upload(id);
+      await subject.provider.logMessages("s", [showing("m0", "b")]);
+      await subject.provider.logMessages(
+        "s",
+        numbered(1000, "x").map((id) => showing(id, "a")),
+      );
+      await subject.provider.truncateMessages("s", "m0");
+      await subject.provider.logMessages("s", [showing("m1", "a")]);
+      const { attachments } = await subject.other.listAttachments("s", { limit: 10 });
+      expect(attachments.map(({ attachmentId, messageIds }) => [attachmentId, messageIds])).toEqual([
+        ["a", ["m1"]],
+        ["b", ["m0"]],
+      ]);
+    });
+
     it("are deleted only while nothing names them", async () => {
       await sessionWith(subject.provider, "s");
       for (const id of ["a", "b"]) await upload(id);

@@ -55,10 +55,11 @@ export class AttachmentFinder {
     for (let after = afterId; !isLast && found.size <= limit; ) {
       const namings = await attachments.listNamings(logs, after, BATCH, call);
       isLast = namings.length < BATCH;
-      const last = namings.at(-1)?.attachmentId;
-      // All namings of an id are read together unless there are too many of them.
-      const whole =
-        isLast || last === namings[0]?.attachmentId ? namings : namings.filter((one) => one.attachmentId !== last);
+      const last = namings.at(-1)?.attachmentId as string;
+      // All namings of an id are looked at together, because any of them may be the one that is shown.
+      const isOfOne = !isLast && last === namings[0]?.attachmentId;
+      const complete = isLast ? namings : namings.filter((one) => one.attachmentId !== last);
+      const whole = isOfOne ? await attachments.findNamings(logs, [last], call) : complete;
       for (const naming of whole) {
         after = naming.attachmentId;
         if (!isWithin(shown, naming)) continue;
