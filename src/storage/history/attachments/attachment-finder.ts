@@ -36,12 +36,16 @@ export class AttachmentFinder {
     draftLog: string | undefined,
     call?: Call,
   ): Promise<Map<string, StoredAttachment>> {
-    const shown = [...visibleOrLater(head), ...(draftLog === undefined ? [] : [wholeLog(draftLog)])];
-    const found = await this.#find(head, shown, ids, call);
+    const { uid } = head.record;
+    const found = new Map<string, StoredAttachment>();
+    // An upload of its own is the one that the session shows with the id, if it shows any. However many messages name
+    // it, they need not be read.
+    const own = ids.length === 0 ? [] : await this.#context.attachments.find(uid, ids, call);
+    for (const attachment of own) found.set(attachment.attachmentId, attachment);
     const left = ids.filter((id) => !found.has(id));
     if (left.length === 0) return found;
-    const own = await this.#context.attachments.find(head.record.uid, left, call);
-    for (const attachment of own) found.set(attachment.attachmentId, attachment);
+    const shown = [...visibleOrLater(head), ...(draftLog === undefined ? [] : [wholeLog(draftLog)])];
+    for (const [id, attachment] of await this.#findShown(shown, left, call)) found.set(id, attachment);
     return found;
   }
 
@@ -88,18 +92,23 @@ export class AttachmentFinder {
 
   async #find(head: Head, shown: readonly Segment[], ids: readonly string[], call?: Call) {
     const { attachments } = this.#context;
-    const { uid } = head.record;
+    const found = await this.#findShown(shown, ids, call);
+    const left = ids.filter((id) => !found.has(id));
+    for (const own of left.length === 0 ? [] : await attachments.find(head.record.uid, left, call)) {
+      const [naming] = await attachments.namings(own.log, undefined, 1, call);
+      if (naming === undefined) found.set(own.attachmentId, own);
+    }
+    return found;
+  }
+
+  async #findShown(shown: readonly Segment[], ids: readonly string[], call?: Call) {
+    const { attachments } = this.#context;
     const found = new Map<string, StoredAttachment>();
     const namings = (await attachments.findNamings(logsOf(shown), ids, call)).filter((one) => isWithin(shown, one));
     const targets = new Map(namings.map(({ attachmentId, target }) => [attachmentId, target]));
     for (const [id, target] of targets) {
       const attachment = await attachments.findLog(target, call);
       if (attachment) found.set(id, attachment);
-    }
-    const left = ids.filter((id) => !targets.has(id));
-    for (const own of left.length === 0 ? [] : await attachments.find(uid, left, call)) {
-      const [naming] = await attachments.namings(own.log, undefined, 1, call);
-      if (naming === undefined) found.set(own.attachmentId, own);
     }
     return found;
   }
