@@ -255,6 +255,23 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       ]);
     });
 
+    it("are listed in pages that end before their limit of bytes", async () => {
+      await sessionWith(subject.provider, "s");
+      const ids = numbered(6, "a");
+      for (const id of ids) await upload(id, undefined, { name: "n".repeat(255) });
+      await subject.provider.logMessages("s", [showing("m1", ...ids)]);
+      const narrow = subject.open({ limits: { pageBytes: 1200 } });
+      const pages: (readonly string[])[] = [];
+      let cursor: Awaited<ReturnType<typeof narrow.listAttachments>>["next"];
+      do {
+        const page = await narrow.listAttachments("s", { limit: 5, cursor });
+        pages.push(page.attachments.map(({ attachmentId }) => attachmentId));
+        cursor = page.next;
+      } while (cursor);
+      expect(pages.flat()).toEqual(ids);
+      expect(pages.map(({ length }) => length)).toEqual([2, 2, 2]);
+    });
+
     it("are listed when more hidden messages than are read at a time named them before", async () => {
       await sessionWith(subject.provider, "s");
       for (const id of ["a", "b"]) await upload(id);

@@ -51,7 +51,7 @@ export class AttachmentFinder {
 
   /** A page of the attachments that the messages and drafts of a session show, by id. */
   async list(head: Head, afterId: string, limit: number, call?: Call): Promise<AttachmentPage> {
-    const { attachments, store } = this.#context;
+    const { attachments } = this.#context;
     const shown = [...visibleSegments(head), ...draftLogs(head)];
     const logs = logsOf(shown);
     const found = new Map<string, { readonly namings: Naming[] }>();
@@ -72,22 +72,40 @@ export class AttachmentFinder {
         if (known.namings.length < LISTED_MESSAGES) known.namings.push(naming);
       }
     }
-    const listed: ListedAttachment[] = [];
     const page = [...found.values()].slice(0, limit);
-    for (const { namings } of page) {
+    const { attachments: listed, end } = await this.#listed(head, page, call);
+    const last = end < found.size ? page[end - 1]?.namings[0] : undefined;
+    if (last === undefined) return { attachments: listed };
+    return { attachments: listed, next: { sessionUid: head.record.uid, attachmentId: last.attachmentId } };
+  }
+
+  /** As many of the first as fit into a page, but at least one, and how many of these were looked at. */
+  async #listed(head: Head, page: readonly { readonly namings: readonly Naming[] }[], call?: Call) {
+    const { attachments, store, options } = this.#context;
+    const drafts = new Map(openDrafts(head.record).map(({ log, messageId }) => [log, messageId]));
+    // A message that names several attachments is read once.
+    const ids = new Map<string, string | undefined>();
+    const idOf = async ({ log, seq }: Naming) => {
+      const place = `${log} ${seq}`;
+      if (!ids.has(place)) ids.set(place, (await store.readRange(log, seq, seq, {}, call)).entries[0]?.id);
+      return ids.get(place);
+    };
+    const listed: ListedAttachment[] = [];
+    let bytes = 0;
+    for (const [i, { namings }] of page.entries()) {
       const attachment = await attachments.findLog((namings[0] as Naming).target, call);
       if (attachment === null) continue;
       const messageIds = new Set<string>();
-      for (const { log, seq } of namings) {
-        const draft = openDrafts(head.record).find((one) => one.log === log);
-        const id = draft?.messageId ?? (await store.readRange(log, seq, seq, {}, call)).entries[0]?.id;
+      for (const naming of namings) {
+        const id = drafts.get(naming.log) ?? (await idOf(naming));
         if (id !== undefined) messageIds.add(id);
       }
-      listed.push({ ...attachment, messageIds: [...messageIds] });
+      const one = { ...attachment, messageIds: [...messageIds] };
+      bytes += listedSize(one);
+      if (listed.length > 0 && bytes > options.limits.pageBytes) return { attachments: listed, end: i };
+      listed.push(one);
     }
-    const last = found.size > limit ? page.at(-1)?.namings[0] : undefined;
-    if (last === undefined) return { attachments: listed };
-    return { attachments: listed, next: { sessionUid: head.record.uid, attachmentId: last.attachmentId } };
+    return { attachments: listed, end: page.length };
   }
 
   async #find(head: Head, shown: readonly Segment[], ids: readonly string[], call?: Call) {
@@ -112,6 +130,12 @@ export class AttachmentFinder {
     }
     return found;
   }
+}
+
+/** No fewer bytes than it takes in an answer as protobuf. */
+function listedSize({ attachmentId, mediaType, name, messageIds }: ListedAttachment): number {
+  const texts = [attachmentId, mediaType, name, ...messageIds];
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 4, 128);
 }
 
 export function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {
