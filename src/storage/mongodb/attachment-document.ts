@@ -42,7 +42,7 @@ export interface PieceDocument {
 /** The states of rows that are there for callers. */
 export const PRESENT = ["arriving", "stored", "doomed"] as const;
 
-export function slotOf({ state, attachmentId, log }: Pick<StoredAttachment, "state" | "attachmentId" | "log">): string {
+function slotOf({ state, attachmentId, log }: Pick<StoredAttachment, "state" | "attachmentId" | "log">): string {
   return state === "stored" ? storedSlot(attachmentId) : freeSlot(log);
 }
 
