@@ -14,8 +14,8 @@ export interface AttachmentDocument {
   readonly uid: string;
   readonly attachment_id: string;
   /**
-   * What the unique index compares: `=` and the attachment's id if it is stored, otherwise `.` and the log. So a session
-   * has one stored attachment with an id, and any number that arrive or are doomed.
+   * What the unique index compares: `=` and the attachment's id if it is stored, otherwise `.` and the log. So a
+   * session has one stored attachment with an id, and any number that arrive or are doomed.
    */
   readonly slot: string;
   readonly media_type: string;

@@ -41,8 +41,8 @@ export class MongoAttachmentRows {
   }
 
   /**
-   * Adds the row before it looks whether the session lives: if it does, the row was there in time for every sweep of the
-   * session. If not, the row is taken back; one that a dead process leaves is swept like any that arrives.
+   * Adds the row before it looks whether the session lives: if it does, the row was there in time for every sweep of
+   * the session. If not, the row is taken back; one that a dead process leaves is swept like any that arrives.
    */
   async begin(attachment: StoredAttachment, call?: Call): Promise<"stored" | "gone"> {
     const { commands } = this.#parts;

@@ -21,8 +21,8 @@ interface Parts {
 
 /**
  * The pieces of attachments. No step both looks at a row and stores a piece, so a piece may arrive after its row was
- * removed. Such a row stays, hidden, until no piece can be under way any more, and `clearLate` deletes both. A piece that
- * took longer than that is taken back by the process that stored it, like entries of slow writers.
+ * removed. Such a row stays, hidden, until no piece can be under way any more, and `clearLate` deletes both. A piece
+ * that took longer than that is taken back by the process that stored it, like entries of slow writers.
  */
 export class MongoPieces {
   readonly #pieces: Collection<PieceDocument>;
