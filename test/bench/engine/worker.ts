@@ -1,5 +1,5 @@
 import { appendByManyToMany, appendByManyToOne, appendByOne } from "./append.js";
-import { downloadFromSqlite, uploadToSqlite } from "./attachments.js";
+import { downloadFromPostgres, downloadFromSqlite, uploadToPostgres, uploadToSqlite } from "./attachments.js";
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
@@ -28,6 +28,8 @@ export const ENGINE_ROWS = {
   skewedWriters,
   uploadToSqlite,
   downloadFromSqlite,
+  uploadToPostgres,
+  downloadFromPostgres,
   appendOnMongo,
   listOnMongo,
   ...POSTGRES_ROWS,
