@@ -27,7 +27,7 @@ export interface CommandOptions {
 export async function withPools<T>(
   storageUrl: string,
   run: (pools: Pools) => Promise<T>,
-  { create = false, limits = DEFAULT_LIMITS, search = false, ...times }: CommandOptions = {},
+  { create = false, limits = DEFAULT_LIMITS, retentionMs, attachmentIdleMs, search = false }: CommandOptions = {},
 ): Promise<T> {
   // The log must stand above what the command prints afterwards on standard error.
   const logger = createLogger("warn", process.stderr.isTTY, logFile(2, { sync: true }));
@@ -36,7 +36,8 @@ export async function withPools<T>(
     limits,
     logger,
     create: mayCreate,
-    ...times,
+    retentionMs,
+    attachmentIdleMs,
     search: search && "existing",
   });
   const pools = new Pools(storage, limits, logger);

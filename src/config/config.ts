@@ -78,12 +78,12 @@ export interface ServeConfig {
   readonly sweepIntervalMs: number;
   /** How long a draft may go without being extended before it is finished or discarded. */
   readonly draftTimeoutMs: number;
+  /** How long an attachment is kept that nothing names. */
+  readonly attachmentIdleMs: number;
   /** How long a namespace may go without a call before its memory is released. */
   readonly namespaceIdleMs: number;
   /** How long after its last change a session expires; Infinity means never. */
   readonly retentionMs: number;
-  /** How long an attachment is kept that nothing names. */
-  readonly attachmentIdleMs: number;
   /** How long running calls may take while the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set, which turns tracing on. */
@@ -141,8 +141,8 @@ function httpAddressFlag(): Option {
   return flagged.default("127.0.0.1:8080");
 }
 
-/** Adds the flags of commands that delete what has had its time. */
-export function addExpiryOptions(command: Command): Command {
+/** Adds the flags of the command that deletes what has expired. */
+export function addSweepOptions(command: Command): Command {
   return command.addOption(retentionFlag()).addOption(attachmentIdleFlag());
 }
 
@@ -189,9 +189,9 @@ export function readServeConfig(flags: Flags): ServeConfig {
     quotas: readQuotas(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
+    attachmentIdleMs: (flags.attachmentIdleS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
     retentionMs: readRetention(flags.retentionDays as number),
-    attachmentIdleMs: (flags.attachmentIdleS as number) * 1000,
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };

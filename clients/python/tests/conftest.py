@@ -6,12 +6,13 @@ SESSION_POOL_ADDRESS names one without keys, and SESSION_POOL_KEYED_ADDRESS one 
 import os
 from collections.abc import AsyncIterator, Iterator
 
+import grpc
 import pytest
 import pytest_asyncio
 from hypothesis import settings
 from proxy import Proxy
 
-from session_pool import AsyncSessionPoolClient, SessionPoolClient, new_id
+from session_pool import AsyncSessionPoolClient, SessionPoolClient, SessionPoolError, new_id
 
 # No test fails because the machine is slow. A failure prints how to repeat it.
 settings.register_profile("session_pool", deadline=None, print_blob=True)
@@ -49,3 +50,17 @@ def proxy(address: str) -> Iterator[Proxy]:
 @pytest.fixture
 def session_id(client: SessionPoolClient) -> str:
     return client.create_session(new_id()).session_id
+
+
+@pytest.fixture
+def no_attachments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets the clients meet a server that has no attachments."""
+
+    def refuse(*_given: object, **_options: object) -> None:
+        raise SessionPoolError(grpc.StatusCode.UNIMPLEMENTED, details="unknown method UploadAttachment")
+
+    async def refuse_async(*_given: object, **_options: object) -> None:
+        refuse()
+
+    monkeypatch.setattr(SessionPoolClient, "upload_attachment", refuse)
+    monkeypatch.setattr(AsyncSessionPoolClient, "upload_attachment", refuse_async)

@@ -1,15 +1,24 @@
 import hashlib
 import io
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from fake_attachments import FakeAttachments
-
-from session_pool import AsyncSessionPoolClient, SessionPoolClient, SessionPoolError
+from proxy import Proxy
+from session_pool import (
+    AsyncSessionPoolClient,
+    MessageInfo,
+    MessageWithParts,
+    Part,
+    PartAttachment,
+    SessionPoolClient,
+    SessionPoolError,
+    new_id,
+)
 
 CHUNK = 256 * 1024
 CONTENT = bytes(range(256)) * 3 * 1024
@@ -103,8 +112,7 @@ async def test_asyncio_uploads_and_downloads_the_same(fake: FakeAttachments, tmp
         await (await client.download_attachment("trip", "path")).save_to(tmp_path / "b.txt")
         assert (tmp_path / "b.txt").read_bytes() == CONTENT
         with pytest.raises(ZeroDivisionError):
-            await client.upload_attachment("trip", (bytes(1 // (2 - n)) for n in range(4)), attachment_id="none")
-        assert "none" not in fake.kept
+            await client.upload_attachment("trip", (bytes(1 // (2 - n)) for n in range(4)))
         async with await client.download_attachment("trip", "path") as download:
             async for _ in download:
                 break
@@ -154,7 +162,7 @@ async def test_what_the_service_says_first_is_what_is_raised(fake: FakeAttachmen
 
 @pytest.mark.parametrize("at", ["source", "progress"])
 def test_what_the_caller_s_code_raises_leaves_nothing(
-    fake: FakeAttachments, uploader: SessionPoolClient, caplog: pytest.LogCaptureFixture, at: str
+    client: SessionPoolClient, session_id: str, caplog: pytest.LogCaptureFixture, at: str
 ) -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
@@ -166,16 +174,16 @@ def test_what_the_caller_s_code_raises_leaves_nothing(
             raise OSError("unplugged")
 
     with pytest.raises(OSError, match="unplugged"):
-        uploader.upload_attachment("trip", broken(), on_progress=progress)
-    fake.unfinished.acquire()
-    assert not fake.kept and not caplog.records
+        client.upload_attachment(session_id, broken(), attachment_id="a", on_progress=progress)
+    assert not caplog.records
+    client.upload_attachment(session_id, b"whole", attachment_id="a")
+    assert client.download_attachment(session_id, "a").read() == b"whole"
 
 
 @pytest.mark.parametrize("source", ["text", 3, None, ["text"], [3]])
-def test_what_is_no_bytes_is_refused(fake: FakeAttachments, uploader: SessionPoolClient, source: Any) -> None:
+def test_what_is_no_bytes_is_refused(uploader: SessionPoolClient, source: Any) -> None:
     with pytest.raises(TypeError, match="bytes, not|binary file or an iterator of bytes, not"):
         uploader.upload_attachment("trip", source)
-    assert not fake.kept
 
 
 def test_a_missing_file_is_raised_as_it_is(uploader: SessionPoolClient, tmp_path: Path) -> None:
@@ -236,3 +244,79 @@ def test_another_attachment_does_not_continue_a_download(fake: FakeAttachments, 
     fake.kept["a"] = (type(facts)(size=100, sha256=hashlib.sha256(b"other").hexdigest()), content)
     with pytest.raises(SessionPoolError, match="ABORTED: attachment 'a' was replaced"):
         list(chunks)
+
+
+def refused(call: Any, *given: Any, **options: Any) -> grpc.StatusCode:
+    with pytest.raises(SessionPoolError) as raised:
+        call(*given, **options)
+    return raised.value.code()
+
+
+def test_the_service_keeps_what_messages_name(client: SessionPoolClient, tmp_path: Path) -> None:
+    session_id = new_id()
+    path = tmp_path / "plan.txt"
+    path.write_bytes(CONTENT)
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    made = client.upload_attachment(session_id, path, attachment_id="a", sha256=digest, create_session=True)
+    assert (made.name, made.media_type, made.size, made.sha256) == ("plan.txt", "text/plain", len(CONTENT), digest)
+    assert client.upload_attachment(session_id, path, attachment_id="a") == made
+    part = Part(type="file", attachment=PartAttachment(attachment_id="a"))
+    stored = client.append(session_id, MessageWithParts(info=MessageInfo(role="user"), parts=[part]))
+    shown = client.get_message(session_id, stored.message_id).parts[0].attachment
+    assert (shown.name, shown.media_type, shown.size, shown.sha256) == ("plan.txt", "text/plain", len(CONTENT), digest)
+    for number in range(3):
+        client.upload_attachment(session_id, [b"b"], attachment_id=f"b{number}")
+        with client.draft(session_id) as draft:
+            draft.put(Part(type="file", attachment=PartAttachment(attachment_id=f"b{number}")))
+    listed = list(client.list_attachments(session_id, page_size=2))
+    assert [one.attachment_id for one in listed] == ["a", "b0", "b1", "b2"]
+    assert list(listed[0].message_ids) == [stored.message_id]
+
+    download = client.download_attachment(session_id, "a")
+    assert (download.attachment.name, download.total) == ("plan.txt", len(CONTENT))
+    assert download.read() == CONTENT
+    assert client.download_attachment(session_id, "a", offset=300_000, length=9).read() == CONTENT[300_000:300_009]
+    client.upload_attachment(session_id, b"", attachment_id="none")
+    assert client.download_attachment(session_id, "none").read() == b""
+
+    code = grpc.StatusCode
+    assert refused(client.upload_attachment, session_id, b"x", attachment_id="a") is code.ALREADY_EXISTS
+    assert refused(client.upload_attachment, session_id, [b"x"], size=2) is code.INVALID_ARGUMENT
+    assert refused(client.upload_attachment, new_id(), CONTENT) is code.NOT_FOUND
+    assert refused(client.download_attachment, session_id, "a", offset=len(CONTENT)) is code.OUT_OF_RANGE
+    assert refused(client.download_attachment, session_id, "x") is code.NOT_FOUND
+    assert refused(client.delete_attachment, session_id, "a") is code.FAILED_PRECONDITION
+    client.delete_attachment(session_id, "none")
+    assert refused(client.delete_attachment, session_id, "none") is code.NOT_FOUND
+
+
+@pytest.mark.asyncio
+async def test_a_broken_connection_costs_nothing(client: SessionPoolClient, proxy: Proxy, session_id: str) -> None:
+    content = CONTENT * 8
+    cuts: list[str] = []
+
+    def cut(what: str) -> Callable[[int, int | None], None]:
+        def progress(so_far: int, _total: int | None) -> None:
+            if so_far >= len(content) // 2 and what not in cuts:
+                cuts.append(what)
+                proxy.cut()
+
+        return progress
+
+    async with AsyncSessionPoolClient(proxy.address) as far:
+        made = await far.upload_attachment(session_id, content, on_progress=cut("upload"))
+        assert client.download_attachment(session_id, made.attachment_id).read() == content
+        download = await far.download_attachment(session_id, made.attachment_id, on_progress=cut("download"))
+        assert await download.read() == content
+    assert cuts == ["upload", "download"]
+
+
+def test_keys_open_attachments(keyed: tuple[str, str]) -> None:
+    address, key = keyed
+    session_id = new_id()
+    with SessionPoolClient(address, key=lambda: key) as client:
+        made = client.upload_attachment(session_id, b"secret", create_session=True)
+        assert client.download_attachment(session_id, made.attachment_id).read() == b"secret"
+    with SessionPoolClient(address, key="sp_wrong") as client:
+        assert refused(client.upload_attachment, session_id, CONTENT * 8) is grpc.StatusCode.UNAUTHENTICATED
+        assert refused(client.download_attachment, session_id, made.attachment_id) is grpc.StatusCode.UNAUTHENTICATED

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from claude_agent_sdk import project_key_for_directory, get_session_messages_from_store, list_sessions_from_store
 from claude_agent_sdk.testing import run_session_store_conformance
-from session_pool import AsyncSessionPoolClient, MessageInfo, MessageWithParts, Part, new_id, text
+from session_pool import AsyncSessionPoolClient, MessageInfo, MessageWithParts, Part, new_id, text, text_of
 from session_pool.adapters.claude_agent import SessionPoolStore
 from sessionpool.v1.message_service_pb2 import EraseMessageRequest
 
@@ -319,13 +319,36 @@ async def test_transcripts_that_were_stored_without_words_are_read(async_client:
     assert await store.load(key) == [{"type": "mode", "uuid": "m1"}, entry]
 
 
+async def test_what_is_too_large_for_a_message_comes_back_as_it_was(
+    async_client: AsyncSessionPoolClient, tmp_path: Path
+) -> None:
+    store = SessionPoolStore(async_client)
+    key: Any = {"project_key": new_id(), "session_id": "s"}
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 40_000}}
+    large = [{**RESULT, "content": [{"type": "text", "text": "\n" * 4_194_304}, image]}]
+    entries: list[Any] = [
+        *transcript(tmp_path, "京都" * 100_000, [USE], large),
+        {"type": "progress", "uuid": new_id(), "data": [0.125] * 100_000, "n": 2**70},
+        {"type": "user", "uuid": new_id(), "toolUseResult": "x" * 400_000 + "\ud83d", "name": "caf\udce9"},
+        {"type": "user", "uuid": new_id(), "toolUseResult": {"$attachments": [1], "stdout": "\ud83d" * 100_000}},
+    ]
+    await store.append(key, entries)
+    await store.append(key, entries[-2:])
+    assert await store.load(key) == entries
+    session_id = await session_of(async_client, entries[0]["uuid"])
+    stored = (await async_client.load_session(session_id)).messages
+    assert sum(message.ByteSize() for message in stored) < 200_000
+    assert text_of(stored[0]) == ("京都" * 2731)[: 16384 // 3]
+
+
+@pytest.mark.usefixtures("no_attachments")
 async def test_entries_over_3_mib_are_cut(
     async_client: AsyncSessionPoolClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SessionPoolStore(async_client)
     key: Any = {"project_key": new_id(), "session_id": "s"}
     large = [{**RESULT, "content": "\n" * 4_000_000}, {"type": "text", "text": "short"}]
-    numbers = {"type": "progress", "uuid": new_id(), "data": [0.125] * 700_000}
+    numbers = {"type": "progress", "uuid": new_id(), "data": [0.125] * 600_000}
     fits = {"type": "user", "uuid": new_id(), "message": {"role": "user", "content": "x" * 2_500_000}}
     with caplog.at_level(logging.WARNING, "session_pool"):
         await store.append(key, [*transcript(tmp_path, "When?", [USE], large), numbers, fits])
@@ -338,6 +361,7 @@ async def test_entries_over_3_mib_are_cut(
     assert len(caplog.records) == 2
 
 
+@pytest.mark.usefixtures("no_attachments")
 async def test_entries_of_many_fields_or_long_names_are_cut(async_client: AsyncSessionPoolClient) -> None:
     store = SessionPoolStore(async_client)
     key: Any = {"project_key": new_id(), "session_id": "s"}
@@ -351,6 +375,7 @@ async def test_entries_of_many_fields_or_long_names_are_cut(async_client: AsyncS
     assert all("… [truncated: " in entry["others"] for entry in loaded)
 
 
+@pytest.mark.usefixtures("no_attachments")
 @pytest.mark.parametrize("content", ["x" * 4_000_000 + "\ud83d", "\ud83d" * 1_000_000])
 async def test_an_entry_over_3_mib_with_half_a_character_is_cut(
     async_client: AsyncSessionPoolClient, content: str

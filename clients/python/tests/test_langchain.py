@@ -189,6 +189,37 @@ def test_a_deleted_session_does_not_come_back(client: SessionPoolClient) -> None
         assert history.messages == []
 
 
+def test_what_is_too_large_for_a_message_comes_back_as_it_was(client: SessionPoolClient) -> None:
+    history = SessionPoolChatMessageHistory(new_id(), client)
+    large: list[BaseMessage] = [
+        HumanMessage("京都" * 700_000),
+        ToolMessage("z" * 4_194_304, tool_call_id="c1", artifact=[{"raw": b"\0\1" * 5000, "text": "x" * 300_000}]),
+        HumanMessage(
+            [
+                {"type": "image", "base64": "A" * 40_000, "mime_type": "image/png"},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 40_000}"}},
+                {"type": "text", "text": "y" * 300_000},
+            ]
+        ),
+    ]
+    history.add_messages(large)
+    stored = client.load_session(history.session_id).messages
+    assert sum(message.ByteSize() for message in stored) < 150_000
+    assert [text_of(message)[:9] for message in stored] == ["京都" * 4 + "京", "z" * 9, "y" * 9]
+    assert history.messages == large
+    fork = client.fork_session(history.session_id)
+    client.delete_session(history.session_id)
+    assert SessionPoolChatMessageHistory(fork.session_id, client).messages == large
+    client.messages.EraseMessage(
+        EraseMessageRequest(session_id=fork.session_id, message_id=stored[1].info.id)
+    )
+    assert [message.content[:3] for message in SessionPoolChatMessageHistory(fork.session_id, client).messages][:2] == [
+        "京都京",
+        "[er",
+    ]
+
+
+@pytest.mark.usefixtures("no_attachments")
 def test_what_is_over_3_mib_is_cut(client: SessionPoolClient, caplog: pytest.LogCaptureFixture) -> None:
     history = SessionPoolChatMessageHistory(new_id(), client)
     large: list[Any] = [{"type": "text", "text": "x" * 4_000_000}]

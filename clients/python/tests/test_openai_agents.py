@@ -14,7 +14,7 @@ from agents.models.interface import Model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
-from session_pool import AsyncSessionPoolClient, SessionPoolClient, new_id, text, text_of
+from session_pool import AsyncSessionPoolClient, SessionPoolClient, SessionPoolError, new_id, text, text_of
 from session_pool.adapters.openai_agents import SessionPoolSession
 from session_pool.adapters.openai_items import to_items, to_message
 from sessionpool.v1.message_service_pb2 import EraseMessageRequest, MessageInfo, MessageWithParts, Part
@@ -308,6 +308,61 @@ async def test_a_deleted_session_does_not_come_back(async_client: AsyncSessionPo
     assert await writer.get_items() == CALLS[:1]
 
 
+LARGE: list[Any] = [
+    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "京都" * 700_000}]},
+    {"type": "function_call_output", "call_id": "c1", "output": "x" * 4_194_304},
+    {"role": "assistant", "content": "京都" * 700_000},
+    {"type": "reasoning", "summary": [], "rows": [[n, "x" * 400] for n in range(2_000)]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "y" * 300_000},
+            {"type": "input_image", "image_url": f"data:image/png;base64,{'A' * 40_000}", "detail": "auto"},
+            {"type": "input_file", "filename": "a.pdf", "file_data": "B" * 39_999 + "="},
+        ],
+    },
+    {"type": "image_generation_call", "id": "ig", "status": "completed", "result": "C" * 40_000},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "z" * 300_000}]},
+    {"type": "f", "$attachments": [{"path": ["text"], "attachment_id": "a", "form": "text"}], "$$attachments": 1},
+]
+
+
+async def test_what_is_too_large_for_a_message_comes_back_as_it_was(async_client: AsyncSessionPoolClient) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    await session.add_items(LARGE)
+    stored = (await async_client.load_session(session.session_id)).messages
+    assert sum(message.ByteSize() for message in stored) < 150_000
+    assert [text_of(message)[:9] for message in stored if text_of(message)] == ["京都" * 4 + "京", "y" * 9, "z" * 9]
+    assert await session.get_items() == LARGE
+    listed = [one async for one in async_client.list_attachments(session.session_id)]
+    assert {one.media_type for one in listed} >= {"image/png", "application/json", "text/plain; charset=utf-8"}
+
+    fork = await async_client.fork_session(session.session_id)
+    await session.clear_session()
+    assert await SessionPoolSession(fork.session_id, async_client).get_items() == LARGE
+    # The same values again, which nothing shows any more.
+    await session.add_items(LARGE[:3])
+    assert await session.pop_item() == LARGE[2]
+    assert await session.get_items() == LARGE[:2]
+
+
+async def test_what_is_gone_leaves_its_beginning(
+    async_client: AsyncSessionPoolClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = SessionPoolSession(new_id(), async_client)
+    await session.add_items(LARGE[2:4])
+
+    async def gone(session_id: str, attachment_id: str) -> None:
+        raise SessionPoolError(grpc.StatusCode.NOT_FOUND)
+
+    monkeypatch.setattr(async_client, "download_attachment", gone)
+    output, answer = await session.get_items()
+    assert output == {**LARGE[2], "output": "x" * 16384}
+    assert answer == {"role": "assistant", "content": ("京都" * 2731)[: 16384 // 3]}
+
+
+@pytest.mark.usefixtures("no_attachments")
 async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
     async_client: AsyncSessionPoolClient, client: SessionPoolClient, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -318,7 +373,7 @@ async def test_what_is_over_3_mib_is_cut_and_costs_nothing_else(
         CALLS[1],
         {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": large}, "short"]},
         {"role": "assistant", "content": large},
-        {"type": "reasoning", "summary": [], "rows": [[n, "x" * 100] for n in range(60_000)]},
+        {"type": "reasoning", "summary": [], "rows": [[n, "x" * 200] for n in range(20_000)]},
         {"role": "user", "content": [{"type": "input_image", "image_url": "data:" + "A" * 4_000_000}]},
     ]
     with caplog.at_level(logging.WARNING, "session_pool"):

@@ -25,7 +25,7 @@ export function restOf({ address, fetch }: Server, sendKey: Interceptor | undefi
       const { status } = answer;
       throw errorOf(
         await answer.text(),
-        status === 413 ? Code.InvalidArgument : codeFromHttpStatus(status),
+        status === 413 ? Code.ResourceExhausted : codeFromHttpStatus(status),
         answer.headers,
       );
     };

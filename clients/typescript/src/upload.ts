@@ -47,6 +47,9 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How much is sent at a time. Streams of Blobs may give all at once. */
+const PIECE_BYTES = 64 * 1024;
+
 /** Sends the bytes as the body of one request, which is sent again if the source can be read again. */
 export async function upload(
   rest: Rest,
@@ -100,28 +103,36 @@ async function sendStream(
   let sent = 0;
   let failure: { readonly error: unknown } | undefined;
   const reader = stream.getReader();
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          if (done) return controller.close();
-          sent += value.length;
-          report?.(sent);
-          controller.enqueue(value);
-        } catch (error) {
-          failure = { error };
-          controller.error(error);
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
+  let chunk = new Uint8Array();
+  const ended = new AbortController();
+  const signal = request.signal ? AbortSignal.any([request.signal, ended.signal]) : ended.signal;
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    try {
+      // Node.js goes on reading a body that it sends no more, which an endless one would keep it from ever leaving.
+      signal.throwIfAborted();
+      while (chunk.length === 0) {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        chunk = value as Uint8Array<ArrayBuffer>;
+      }
+      const piece = chunk.subarray(0, PIECE_BYTES);
+      chunk = chunk.subarray(piece.length);
+      controller.enqueue(piece);
+      sent += piece.length;
+      report?.(sent);
+    } catch (error) {
+      if (!signal.aborted) failure = { error };
+      controller.error(error);
+    }
+  };
+  const body = new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
   const headers = { ...request.headers, ...(size !== undefined && { "Content-Length": `${size}` }) };
   try {
-    return await rest({ ...request, headers, body, duplex: "half" } as RestRequest);
+    return await rest({ ...request, signal, headers, body, duplex: "half" } as RestRequest);
   } catch (error) {
+    // An answer that refuses the upload does not keep the rest of it from being sent.
+    ended.abort();
+    reader.cancel(error).catch(() => {});
     throw failure === undefined ? error : failure.error;
   }
 }

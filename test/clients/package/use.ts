@@ -1,11 +1,14 @@
 // Code that programs write with each entry point of the package. It is compiled but never run.
+import { createReadStream } from "node:fs";
 import { query, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
 import type { Session as AgentSession } from "@openai/agents-core";
 import type { UIMessage } from "ai";
 import { RootPool, SqliteStorageProvider } from "session-pool";
 import {
+  type Attachment,
   ConflictError,
   createSessionPoolClient,
+  type Download,
   dateOf,
   type SearchHit,
   type Session,
@@ -47,6 +50,26 @@ for await (const { info } of client.history("s", { since: new Date(), until: tim
 await client.sessions.createSession({ title: "Kyoto", expireTime: new Date() });
 export const current = (error: unknown): number | undefined =>
   error instanceof ConflictError ? error.current.revision : undefined;
+
+const { size }: Attachment = await client.uploadAttachment("s", new Blob(["Kyoto"]), {
+  name: "map.txt",
+  createSession: true,
+  onProgress: (sent: number, total: number | undefined) => console.log(sent, total),
+});
+await client.uploadAttachment("s", new Uint8Array(size));
+await client.uploadAttachment("s", createReadStream("map.txt"), { signal: AbortSignal.timeout(1000) });
+// @ts-expect-error: a path is no source
+await client.uploadAttachment("s", "map.txt");
+const download: Download = await client.downloadAttachment("s", "map", { offset: 1, length: 2 });
+for await (const chunk of download) console.log(chunk.length, download.attachment.sha256);
+export const parts: Promise<[Uint8Array, Blob, string]> = Promise.all([
+  download.bytes(),
+  download.blob(),
+  download.text(),
+]);
+for await (const { attachmentId, messageIds } of client.listAttachments("s", { pageSize: 10 }))
+  if (messageIds.length === 0) await client.deleteAttachment("s", attachmentId);
+await client.append("s", { info: { role: "user" }, parts: [{ type: "file", attachment: { attachmentId: "map" } }] });
 
 // @ts-expect-error: a position is a number
 await client.append("s", text("user", "Hello"), { expectedPosition: "3" });

@@ -144,6 +144,15 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await upload("a")).toEqual(made);
       await subject.provider.logMessages("s", [showing("m3", "a")]);
       expect(String(await bytesOf(subject.other, "s", "a"))).toBe("bytes of a");
+      // A fork that shows it only after an unrevert gets an upload of its own.
+      await subject.provider.forkConversation("s", "f", { as: "fork" });
+      await subject.provider.truncateMessages("f", "m1", { keepForUnrevert: true });
+      await refusal(upload("a", Buffer.from("others"), {}, "f"), "already_exists");
+      await upload("a", undefined, {}, "f");
+      await subject.provider.logMessages("f", [showing("m4", "a")]);
+      await subject.provider.deleteSession("s");
+      await sweepAll();
+      expect(String(await bytesOf(subject.other, "f", "a"))).toBe("bytes of a");
     });
 
     it("that nothing names are removed when they are idle, and others are not", async () => {

@@ -26,12 +26,14 @@ import {
 import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { Session } from "../../../src/domain/session.js";
 
+const ATTACHMENT = { attachmentId: "a", mediaType: "image/png", name: "n", size: 3, sha256: "0a" };
+
 const MESSAGE: ChatMessage = {
   id: "m",
   sessionId: "s",
   role: "user",
   timestampMicros: 1_700_000_000_123_456,
-  parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] } }],
+  parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] }, attachment: ATTACHMENT }],
   metadata: { b: null },
   position: 0,
   originSessionId: "o",
@@ -63,7 +65,7 @@ describe("messages", () => {
         position: 0n,
         originSessionId: "o",
       },
-      parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] } }],
+      parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] }, attachment: { ...ATTACHMENT, size: 3n } }],
     });
     expect(toMessageWithParts(MESSAGE)).toStrictEqual(expected);
     expect(isMessage(toMessageWithParts(MESSAGE), MessageWithPartsSchema)).toBe(true);

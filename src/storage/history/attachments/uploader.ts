@@ -53,7 +53,7 @@ export class Uploader {
       if (size > most) throw invalidArgument(`More than the ${most} bytes arrived that size says`);
     };
     // Who repeats an upload gets the same answer, whatever room is left.
-    const known = given.attachmentId ? await this.#known(head, wanted.attachmentId, call) : undefined;
+    const known = given.attachmentId ? await this.#nameable(head, wanted.attachmentId, call) : undefined;
     if (known !== undefined) {
       const arrived = await cutIntoPieces(chunks, checkBytes, async () => {}, call);
       checkArrived(arrived, given);
@@ -102,7 +102,10 @@ export class Uploader {
     // Somebody may have copied messages meanwhile that show another attachment with the id.
     const head = await this.#context.need(record.sessionId, call);
     if (head.record.uid !== record.uid) throw notFound("Session", record.sessionId);
-    const known = await this.#known(head, facts.attachmentId, call);
+    const { attachmentId } = facts;
+    const shown = (await this.#finder.find(head, [attachmentId], call)).get(attachmentId);
+    if (shown !== undefined) sameOrTaken(shown, facts, record.sessionId);
+    const known = await this.#nameable(head, attachmentId, call);
     const seenMs = await store.timeMs(call);
     const { size, sha256 } = facts;
     const arrived = { log, size, sha256, createTimeMicros: options.nowMicros(), seenMs };
@@ -114,10 +117,9 @@ export class Uploader {
     return same;
   }
 
-  /** What the session has under an id: its own upload, or one that it shows. */
-  async #known(head: Head, id: string, call?: Call): Promise<StoredAttachment | undefined> {
-    const [own] = await this.#context.attachments.find(head.record.uid, [id], call);
-    return own ?? (await this.#finder.find(head, [id], call)).get(id);
+  /** What the messages of a session can name by an id: its own upload, or one that its messages show. */
+  async #nameable(head: Head, id: string, call?: Call): Promise<StoredAttachment | undefined> {
+    return (await this.#finder.findForWriting(head, [id], undefined, call)).get(id);
   }
 
   /** Takes back an upload that has failed. */

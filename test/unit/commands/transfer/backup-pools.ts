@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { open, writeFile } from "node:fs/promises";
+import { mkdtemp, open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect } from "vitest";
+import { expect } from "vitest";
 import type { BackupOptions } from "../../../../src/commands/transfer/export-scope.js";
 import { writeBackup } from "../../../../src/commands/transfer/export-sessions.js";
 import { checkFile, storeBackup } from "../../../../src/commands/transfer/import-sessions.js";
@@ -11,9 +10,6 @@ import { LogHistoryProvider } from "../../../../src/storage/history/log-history-
 import type { LogDatabase } from "../../../../src/storage/history/log-store.js";
 import { MemoryLogDatabase } from "../../../../src/storage/memory/memory-log-database.js";
 import { SqliteLogDatabase } from "../../../../src/storage/sqlite/sqlite-log-database.js";
-
-const folder = mkdtempSync(join(tmpdir(), "session-pool-backup-"));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 export const openMemory = async (): Promise<LogDatabase> => new MemoryLogDatabase();
 export const openSqlite = (): Promise<LogDatabase> => SqliteLogDatabase.open(":memory:");
@@ -47,8 +43,6 @@ export async function backupOf(pool: RootPool, options?: BackupOptions): Promise
   return text;
 }
 
-let files = 0;
-
 export async function restore(pool: RootPool, text: string | Uint8Array) {
   return reading(text, async ({ source, sections }) => {
     expect(sections).toHaveLength(1);
@@ -62,13 +56,15 @@ export async function checked(text: string | Uint8Array) {
 }
 
 async function reading<T>(text: string | Uint8Array, run: (opened: Opened) => Promise<T>): Promise<T> {
-  const path = join(folder, `backup-${files++}.jsonl`);
+  const folder = await mkdtemp(join(tmpdir(), "session-pool-backup-"));
+  const path = join(folder, "backup.jsonl");
   await writeFile(path, text);
   const handle = await open(path);
   try {
     return await run(await checkFile(handle, path));
   } finally {
     await handle.close();
+    await rm(folder, { recursive: true });
   }
 }
 

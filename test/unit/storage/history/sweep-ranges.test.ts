@@ -72,7 +72,7 @@ describe("a sweep", () => {
     world.nowMs += LATER_MS;
     const told: SweepReport[] = [];
     const report = await world.process().sweep({ onProgress: (now) => told.push(now) });
-    expect(report).toEqual({ sessions: 1, ranges: 1, repairedForks: 0, orphans: 0, failed: 0 });
+    expect(report).toEqual({ sessions: 1, ranges: 1, attachments: 0, repairedForks: 0, orphans: 0, failed: 0 });
     expect(told.at(-1)).toEqual(report);
   });
 
@@ -108,7 +108,7 @@ describe("a repair", () => {
     const told: SweepReport[] = [];
     const report = await provider.sweep({ repair: true, onProgress: (now) => told.push(now) });
     expect([await forksOf("s0"), await forksOf("s100")]).toEqual([2, 0]);
-    expect(report).toEqual({ sessions: 0, ranges: 0, repairedForks: 2, orphans: 0, failed: 0 });
+    expect(report).toEqual({ sessions: 0, ranges: 0, attachments: 0, repairedForks: 2, orphans: 0, failed: 0 });
     expect(told).toHaveLength(2);
     expect(await provider.sweep({ repair: true })).toMatchObject({ repairedForks: 0 });
     await provider.close();
@@ -123,7 +123,7 @@ describe("a repair", () => {
       world.db.insert(orphan, { ...row, seq: 1, id: "m1", entry: row?.entry ?? null });
     const told: SweepReport[] = [];
     const report = await world.process().sweep({ repair: true, onProgress: (now) => told.push(now) });
-    expect(report).toEqual({ sessions: 0, ranges: 0, repairedForks: 0, orphans: 2, failed: 0 });
+    expect(report).toEqual({ sessions: 0, ranges: 0, attachments: 0, repairedForks: 0, orphans: 2, failed: 0 });
     expect(told.map(({ orphans }) => orphans)).toEqual([1, 2]);
     expect([seqsOf(world, "x1.1"), seqsOf(world, "x2.1"), seqsOf(world, log)]).toEqual([[], [], [1, 2, 3, 4]]);
   });

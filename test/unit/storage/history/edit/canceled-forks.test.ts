@@ -19,7 +19,7 @@ beforeEach(async () => {
   const changed = new Proxy(store, {
     get(target, name: keyof LogStore) {
       const member = target[name] as Member | undefined;
-      if (!member) return undefined;
+      if (typeof member !== "function") return member;
       return (...args: unknown[]) => {
         const change = changes[name];
         return change ? change(member.bind(target), args) : member.apply(target, args);
