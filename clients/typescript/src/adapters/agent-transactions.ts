@@ -1,6 +1,8 @@
 import type { AgentInputItem, SessionHistoryTransactionArgs } from "@openai/agents-core";
 import type { NewMessage, StoredMessage } from "../index.js";
 import { toItems, toMessage } from "./agent-items.js";
+import { hexOf } from "./attached.js";
+import { fittedToReadable } from "./readable-text.js";
 import { fromStorable, toStorable } from "./storable.js";
 
 /**
@@ -58,7 +60,7 @@ export function isExpected(messages: readonly StoredMessage[], expected: readonl
 /** An item that is over a limit equals what is left of it. */
 function isSame(stored: AgentInputItem, expected: AgentInputItem): boolean {
   if (canonical(stored) === canonical(expected)) return true;
-  const kept = toMessage(expected).parts?.at(-1)?.data;
+  const kept = fittedToReadable(toMessage(expected)).parts?.at(-1)?.data;
   return kept !== undefined && canonical(stored) === canonical(fromStorable(kept));
 }
 
@@ -72,6 +74,6 @@ function canonical(value: unknown): string {
 }
 
 async function sha256(text: string): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return Array.from(hash.subarray(0, 20), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return hexOf(new Uint8Array(hash, 0, 20));
 }

@@ -1,12 +1,15 @@
 // `session-pool-client/adapters/ai-sdk`: keeps the UIMessages of the Vercel AI SDK (`ai` 6 and 7), and its streams.
 import type { UIMessage } from "ai";
 import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../index.js";
+import { attached } from "./attached.js";
 import { batchesOf } from "./batches.js";
+import { keep } from "./keep.js";
 import { hasCode, unlessMissing } from "./missing.js";
+import { listedIds, restored } from "./restored.js";
 import { changedMeanwhile, idOf, isErased, planSave, type SavePlan } from "./save-plan.js";
 import { deletedSince, forget, hasMet, lastMet, lastSeen, meet, note, seenWith } from "./seen.js";
 import { withEndedCalls } from "./ui-calls.js";
-import { fromUIMessage, isSame, toUIMessage } from "./ui-message.js";
+import { fittedUIMessage, fromUIMessage, haveSameContent, isSame, toUIMessage } from "./ui-message.js";
 
 export { resumeUIMessageStream } from "./ui-resume.js";
 export { type KeepOptions, keepUIMessageStream } from "./ui-stream.js";
@@ -52,7 +55,8 @@ export async function loadUIMessages<Message extends UIMessage = UIMessage>(
     );
   const replaced = stored?.findIndex((message) => idOf(message) === next?.id) ?? -1;
   const shown = replaced < 0 ? stored : stored?.slice(0, replaced + 1);
-  const messages = (shown ?? []).map((message) => toUIMessage<Message>(message));
+  const read = await restored(client, sessionId, shown ?? []);
+  const messages = read.map((message) => toUIMessage<Message>(message));
   const isFollowed = next !== undefined && replaced < 0;
   for (const message of isFollowed ? messages : messages.slice(0, -1)) message.parts = withEndedCalls(message.parts);
   const given = messages.map(fromUIMessage);
@@ -84,15 +88,22 @@ export async function saveUIMessages(
   const seen = messages.length > 0 ? seenWith(sessionId, messages) : new Set(lastMet(client, sessionId));
   for (const { id } of loaded) seen.add(id);
   const isNew = seen.size === 0 && !hasMet(client, sessionId);
+  let forms: Map<string, NewMessage | StoredMessage>;
   for (let attempt = 1; ; attempt++) {
     const stored = await readAll(client, sessionId);
     if (stored === undefined && !isNew) throw deletedSince(sessionId);
     const plan = planSave(stored ?? [], wanted, seen);
-    const changed = changedOf(sessionId, plan, messages);
+    forms = new Map();
+    const changed = await changedOf(client, sessionId, plan, messages, forms);
+    const isMissing = stored === undefined;
+    const added: NewMessage[] = [];
+    for (const message of plan.added)
+      added.push(await keep(client, sessionId, message, { fit: fittedUIMessage, createSession: isMissing }));
+    for (const message of [...changed, ...added]) forms.set(idOf(message), message);
     try {
       await remove(client, sessionId, plan);
       for (const message of changed) await update(client, sessionId, message);
-      await appendAll(client, sessionId, plan, stored === undefined, seen);
+      await appendAll(client, sessionId, { ...plan, added }, isMissing, seen);
       break;
     } catch (error) {
       // Others have appended meanwhile. Their messages stay, and the rest goes after them.
@@ -100,7 +111,12 @@ export async function saveUIMessages(
     }
   }
   if (messages.length > 0) meet(client, sessionId, messages);
-  note(sessionId, messages, wanted);
+  note(
+    sessionId,
+    messages,
+    wanted,
+    wanted.map((message) => forms.get(idOf(message)) ?? message),
+  );
 }
 
 /** Undefined when the session is missing. */
@@ -124,17 +140,42 @@ async function remove(client: SessionPoolClient, sessionId: string, plan: SavePl
   }
 }
 
-/** The stored messages that the caller has changed. `aborted`: another program has changed one of them, too. */
-function changedOf(sessionId: string, { kept }: SavePlan, messages: readonly UIMessage[]): NewMessage[] {
+/**
+ * The stored messages that the caller has changed. Of the others, `forms` gets what is stored as the caller has seen it.
+ * `aborted`: another program has changed one of them, too.
+ */
+async function changedOf(
+  client: SessionPoolClient,
+  sessionId: string,
+  { kept }: SavePlan,
+  messages: readonly UIMessage[],
+  forms: Map<string, NewMessage | StoredMessage>,
+): Promise<NewMessage[]> {
   const changed: NewMessage[] = [];
   for (const [i, { message, stored }] of kept.entries()) {
-    if (isErased(stored) || isSame(message, stored)) continue;
     const before = lastSeen(sessionId, messages[i] as UIMessage);
-    if (before !== undefined && isSame(message, before.given)) continue;
+    const isUnchanged = before !== undefined && isSame(message, before.given);
+    forms.set(idOf(stored), isUnchanged ? before.stored : stored);
+    if (isUnchanged || isErased(stored) || (await isStored(client, sessionId, message, stored))) continue;
     if (before !== undefined && !isSame(fromUIMessage(toUIMessage(stored)), before.stored)) throw changedMeanwhile();
-    changed.push(message);
+    changed.push(await keep(client, sessionId, message, { fit: fittedUIMessage, known: listedIds(stored) }));
   }
   return changed;
+}
+
+/** Whether a message is stored with this content, in any of the forms that it may have. */
+async function isStored(
+  client: SessionPoolClient,
+  sessionId: string,
+  message: NewMessage,
+  stored: StoredMessage,
+): Promise<boolean> {
+  const isCut = stored.info?.metadata?.truncated !== undefined;
+  if (isSame(isCut ? fittedUIMessage(message) : message, stored)) return true;
+  if (listedIds(stored).size === 0) return false;
+  if (haveSameContent(fittedUIMessage((await attached(message)).message), stored)) return true;
+  const [whole] = await restored(client, sessionId, [stored]);
+  return whole !== undefined && isSame(message, whole);
 }
 
 async function update(client: SessionPoolClient, sessionId: string, message: NewMessage): Promise<void> {

@@ -3,9 +3,12 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { SessionView } from "../../../../gen/sessionpool/v1/session_service_pb.js";
 import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } from "../index.js";
+import { hexOf } from "./attached.js";
 import { batchesOf } from "./batches.js";
-import { hexOf, KEPT, type SessionStoreEntry, toEntries, toMessage } from "./claude-entries.js";
+import { fittedEntry, KEPT, type SessionStoreEntry, toEntries, toMessage } from "./claude-entries.js";
+import { keep } from "./keep.js";
 import { hasCode, unlessMissing } from "./missing.js";
+import { restored } from "./restored.js";
 
 export type { SessionStoreEntry } from "./claude-entries.js";
 
@@ -28,7 +31,7 @@ const MOST_ENTRIES = 1000;
  *
  * Each transcript is a session, and each entry is a message that holds the exact entry as JSON text and, for people who
  * read or search, what the user or the assistant said. The `uuid` of an entry is the id of its message, so that an
- * entry that comes again is stored once. Of an entry of more than 3 MiB, the largest texts are cut.
+ * entry that comes again is stored once. Large texts, images and documents are kept in attachments.
  *
  * A transcript that was deleted after this store has read or written it is not made again: to append to it fails with
  * `not_found`.
@@ -45,7 +48,7 @@ export class SessionPoolStore {
   /** Adds entries in order. Entries whose uuid the transcript already has are left out. */
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const sessionId = await idOf(key);
-    for (const batch of batchesOf(await toMessages(entries))) {
+    for (const batch of batchesOf(await this.#keep(key, sessionId, await toMessages(entries)))) {
       try {
         await this.#append(key, sessionId, batch);
       } catch (error) {
@@ -66,7 +69,7 @@ export class SessionPoolStore {
     });
     if (messages.length === 0) return null;
     this.#seen.add(sessionId);
-    return toEntries(messages);
+    return toEntries(await restored(this.#client, sessionId, messages));
   }
 
   /** The main transcripts of a project. One of which only subagents' transcripts were written is not among them. */
@@ -93,6 +96,24 @@ export class SessionPoolStore {
     const { projectKey, sessionId } = key;
     const sessions = await this.#transcripts(await idOf({ projectKey, sessionId }));
     return sessions.flatMap((session) => keptOf(session).subpath ?? []);
+  }
+
+  /** Uploads what is too large for a message. Makes the transcript's session for that if it is missing. */
+  async #keep(key: SessionKey, sessionId: string, messages: readonly NewMessage[]): Promise<NewMessage[]> {
+    const keepAll = async (throwsNotFound: boolean) => {
+      const kept: NewMessage[] = [];
+      const options = { jsonTextType: KEPT, fit: fittedEntry, throwsNotFound };
+      for (const message of messages) kept.push(await keep(this.#client, sessionId, message, options));
+      return kept;
+    };
+    if (this.#seen.has(sessionId)) return await keepAll(false);
+    try {
+      return await keepAll(true);
+    } catch (error) {
+      if (!hasCode(error, Code.NotFound)) throw error;
+      await this.#createSessions(key);
+      return await keepAll(false);
+    }
   }
 
   /** Makes the transcript's session, and those above it, if they are missing. */

@@ -1,9 +1,11 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { ulid } from "ulid";
 import type { NewMessage, StoredMessage } from "../index.js";
+import { hexOf } from "./attached.js";
 import { cutEntry } from "./cut-entry.js";
 import { ERASED, isErased, type PairedMessage, pairErased } from "./erased.js";
-import { withReadableText } from "./readable-text.js";
+import { parseJson } from "./parse-json.js";
+import { fittedToReadable, withReadableText } from "./readable-text.js";
 import { fromStorable, toStorable } from "./storable.js";
 
 /** A line of a transcript: JSON that only the SDK understands. */
@@ -23,18 +25,23 @@ const COMMON = ["sessionId", "isSidechain", "agentId", "userType", "cwd", "versi
 const MOST_ID_BYTES = 128;
 /** Ids have no control characters, and of all spaces only the usual one. */
 const IS_ID = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u;
-/** What the JSON of Python may hold and JSON.parse refuses, beside texts. */
-const TEXT_OR_NUMBER = /"(?:[^"\\]+|\\.)*"|-?Infinity|NaN/gs;
 
 /**
  * The message of an entry: a part with the exact JSON of the entry and, before it, a part of type `text` with what the
- * user or the assistant said. The entry's uuid is the message's id. Of an entry over 3 MiB, the largest texts are cut.
+ * user or the assistant said. The entry's uuid is the message's id.
  */
 export async function toMessage(entry: SessionStoreEntry): Promise<NewMessage> {
-  const { text, truncated } = cutEntry(jsonOf(entry));
   const role = typeof entry.type === "string" && entry.type !== "" ? entry.type.toWellFormed() : "entry";
-  const info = { id: await idOf(entry.uuid), role, ...(truncated.length > 0 && { metadata: { truncated } }) };
-  return withReadableText({ info, parts: [{ type: KEPT, text }] } as NewMessage, wordsOf(entry));
+  const info = { id: await idOf(entry.uuid), role };
+  return withReadableText({ info, parts: [{ type: KEPT, text: jsonOf(entry) }] } as NewMessage, wordsOf(entry));
+}
+
+/** The message within the API's limits: of an entry over 3 MiB, the largest texts are cut. */
+export function fittedEntry({ info = {}, parts = [] }: NewMessage): NewMessage {
+  const { text, truncated } = cutEntry(parts.find(({ type }) => type === KEPT)?.text ?? "");
+  const metadata = truncated.length > 0 && { metadata: { truncated } };
+  const fit = parts.map((part) => (part.type === KEPT ? { ...part, text } : part));
+  return fittedToReadable({ info: { ...info, ...metadata }, parts: fit } as NewMessage);
 }
 
 /**
@@ -64,21 +71,7 @@ function jsonOf(entry: SessionStoreEntry): string {
 
 function readEntry({ parts }: StoredMessage): SessionStoreEntry | undefined {
   const part = parts.find(({ type }) => type === KEPT);
-  if (part === undefined) return undefined;
-  try {
-    return JSON.parse(part.text) as SessionStoreEntry;
-  } catch {
-    return parsePython(part.text);
-  }
-}
-
-/** The entry of a text of Python's `json`, whose numbers that JSON lacks become null, as in JSON.stringify. */
-function parsePython(text: string): SessionStoreEntry | undefined {
-  try {
-    return JSON.parse(text.replace(TEXT_OR_NUMBER, (token) => (token.startsWith('"') ? token : "null")));
-  } catch {
-    return undefined;
-  }
+  return part && (parseJson(part.text) as SessionStoreEntry | undefined);
 }
 
 /** The uuid, or what stands for it if it cannot be the id of a message. */
@@ -87,10 +80,6 @@ async function idOf(uuid: unknown): Promise<string> {
   const bytes = new TextEncoder().encode(uuid);
   if (IS_ID.test(uuid) && uuid !== "." && uuid !== ".." && bytes.length <= MOST_ID_BYTES) return uuid;
   return hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-}
-
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** What the user or the assistant said, without what tools got and returned. */

@@ -17,7 +17,10 @@ import {
   readMarker,
 } from "./agent-transactions.js";
 import { batchesOf } from "./batches.js";
+import { keep } from "./keep.js";
 import { hasCode, unlessMissing } from "./missing.js";
+import { fittedToReadable } from "./readable-text.js";
+import { restored } from "./restored.js";
 
 const PAGE_SIZE = 1000;
 /** How often a transaction looks again because others have added messages meanwhile. */
@@ -26,7 +29,7 @@ const ATTEMPTS = 5;
 /**
  * A conversation of the Agents SDK, kept in one session. Each item is a message with a part that holds the item, and
  * before it, for a message of a person or an assistant, a part of type `text` with its words. Items come back as
- * JSON.stringify has them, with binary data (`Uint8Array`). Of an item over 3 MiB, the largest texts are cut.
+ * JSON.stringify has them, with binary data (`Uint8Array`). Large texts, images and files are kept in attachments.
  *
  * The first `addItems` makes the session. Once this object has seen the session, it does not make it again: after the
  * session was deleted, adding fails with `not_found`.
@@ -57,7 +60,7 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
 
   /** Adds items, all or nothing up to 1,000 items and 7 MiB; more are added in several steps. */
   async addItems(items: AgentInputItem[]): Promise<void> {
-    await this.#append(items.map((item) => toMessage(item)));
+    await this.#append(await this.#keep(items.map((item) => toMessage(item))));
   }
 
   /** Removes and returns the last item. Of several simultaneous calls, each removes a different item. */
@@ -82,7 +85,7 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
       const items = toItems(messages);
       const [first, ...others] = messages.filter((_message, i) => isCall(items[i], callId));
       if (first === undefined) continue;
-      const { info, parts } = toMessage(replacement, idOf(first));
+      const [{ info, parts } = {}] = await this.#keep([toMessage(replacement, idOf(first))]);
       await this.#client.messages.updateMessage({
         sessionId: this.#sessionId,
         messageId: idOf(first),
@@ -106,7 +109,7 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
 
   /** Stores a transaction, unless it is stored already, and returns the ids of what it replaces. */
   async #begin(prepared: PreparedTransaction): Promise<readonly string[]> {
-    const { expectedSuffix, messages } = prepared;
+    const { expectedSuffix } = prepared;
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const applied = await this.#replacedBy(prepared);
       if (applied !== undefined) return applied;
@@ -118,7 +121,7 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
       }
       const replaced = (last?.messages ?? []).map(idOf);
       try {
-        await this.#append([markerOf(prepared, replaced), ...messages], last?.end);
+        await this.#append([markerOf(prepared, replaced), ...(await this.#keep(prepared.messages))], last?.end);
         return replaced;
       } catch (error) {
         // Others have added messages, or applied the same operation.
@@ -138,10 +141,8 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
     const marker = readMarker(stored);
     if (marker?.digest !== digest) throw new Error("The operation was already applied with a different transaction");
     // An attempt that ended early may have stored the first of several steps only.
-    const steps = batchesOf([
-      markerOf({ markerId, digest, messages, expectedSuffix: [] }, marker.replaces),
-      ...messages,
-    ]);
+    const kept = await this.#keep(messages);
+    const steps = batchesOf([markerOf({ markerId, digest, messages, expectedSuffix: [] }, marker.replaces), ...kept]);
     if (steps.length > 1) await this.#append(steps.slice(1).flat());
     return marker.replaces;
   }
@@ -163,7 +164,17 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
       }
       this.#wasSeen = true;
     });
-    return { messages: messages.reverse(), end: end ?? 0 };
+    return { messages: await restored(this.#client, this.#sessionId, messages.reverse()), end: end ?? 0 };
+  }
+
+  /** Uploads what is too large for a message. Makes the session for that if it is missing. */
+  async #keep(messages: readonly NewMessage[]): Promise<NewMessage[]> {
+    const kept: NewMessage[] = [];
+    for (const message of messages) {
+      const options = { fit: fittedToReadable, createSession: !this.#wasSeen };
+      kept.push(await keep(this.#client, this.#sessionId, message, options));
+    }
+    return kept;
   }
 
   async #append(messages: readonly NewMessage[], expectedPosition?: number): Promise<void> {

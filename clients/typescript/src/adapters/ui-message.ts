@@ -12,6 +12,7 @@ export interface StoredPart {
   readonly type: string;
   readonly text: string;
   readonly data?: JsonObject | undefined;
+  readonly attachment?: { readonly attachmentId: string } | undefined;
 }
 
 type UIPart = UIMessage["parts"][number];
@@ -26,10 +27,15 @@ const ROLES: Readonly<Record<string, Role>> = {
 };
 const CUT_FILE = /^parts\[(\d+)\]\.data\.url$/;
 
-/** Converts a message to one that the service takes, by the rules of `toStorable` and `fitted`. */
+/** Converts a message to one that the service takes if it is not over a limit, by the rules of `toStorable`. */
 export function fromUIMessage({ id, role, metadata, parts }: UIMessage): NewMessage {
   const info = { id, role, ...unlessEmpty(fromUIMetadata(metadata)) };
-  return withoutCutFiles(fitted({ info, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) }));
+  return { info, parts: parts.map((part, i) => wellFormed(fromUIPart(part, i))) };
+}
+
+/** The message within the API's limits, by the rules of `fitted`. */
+export function fittedUIMessage(message: NewMessage): NewMessage {
+  return withoutCutFiles(fitted(message));
 }
 
 /** Metadata may be any value; the service takes objects. */
@@ -64,7 +70,7 @@ export function fromUIPart(part: UIPart, place: number): StoredPart {
 }
 
 /** The beginning of a file is no file, so a text says which file was left out. */
-export function withoutCutFiles(message: NewMessage): NewMessage {
+function withoutCutFiles(message: NewMessage): NewMessage {
   const { truncated = [] } = (message.info?.metadata ?? {}) as { truncated?: readonly { path: string }[] };
   const parts = [...(message.parts ?? [])] as StoredPart[];
   for (const { path } of truncated) {
@@ -113,11 +119,14 @@ export function isSame(message: NewMessage, stored: NewMessage | StoredMessage):
   );
 }
 
-/** Whether role, metadata and parts are equal, whatever the order of keys. */
-function haveSameContent(one: NewMessage | StoredMessage, other: NewMessage | StoredMessage): boolean {
+/** Whether role, metadata and parts are equal, whatever the order of keys. Of attachments, parts need only the ids. */
+export function haveSameContent(one: NewMessage | StoredMessage, other: NewMessage | StoredMessage): boolean {
   const [a, b] = [one, other].map(({ info, parts }) => {
     const { id = "", role = "", metadata } = info ?? {};
-    const content = { info: { id, role, ...unlessEmpty(metadata as JsonObject | undefined) }, parts };
+    const named = (parts as readonly Partial<StoredMessage["parts"][number]>[] | undefined)?.map((part) =>
+      part.attachment === undefined ? part : { ...part, attachment: { attachmentId: part.attachment.attachmentId } },
+    );
+    const content = { info: { id, role, ...unlessEmpty(metadata as JsonObject | undefined) }, parts: named };
     return create(MessageWithPartsSchema, content as object);
   });
   return a !== undefined && b !== undefined && equals(MessageWithPartsSchema, a, b);

@@ -1,7 +1,10 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { UIMessageChunk } from "ai";
 import type { SessionPoolClient, StoredMessage, WatchEvent } from "../index.js";
 import { Code } from "../index.js";
+import { ATTACHMENT } from "./attached.js";
 import { hasCode, unlessMissing } from "./missing.js";
+import { restored } from "./restored.js";
 import { ChunkMaker } from "./ui-chunks.js";
 import { fromUIMessage, type StoredPart, toUIMessage, toUIMetadata } from "./ui-message.js";
 
@@ -48,7 +51,7 @@ async function* chunksFrom(
   draft: StoredMessage,
   events: AsyncIterable<WatchEvent>,
 ): AsyncGenerator<UIMessageChunk, void, undefined> {
-  yield* reader.begin(draft);
+  yield* await reader.begin(draft);
   try {
     for await (const event of events) {
       yield* await reader.chunksOf(event);
@@ -67,6 +70,8 @@ class DraftReader {
   readonly #messageId: string;
   readonly #chunks = new ChunkMaker();
   #parts: readonly StoredPart[] = [];
+  /** The data of parts with attachments, and these parts as they were before. */
+  readonly #restored = new WeakMap<JsonObject, StoredPart>();
 
   constructor(client: SessionPoolClient, sessionId: string, messageId: string) {
     this.#client = client;
@@ -74,8 +79,9 @@ class DraftReader {
     this.#messageId = messageId;
   }
 
-  begin(message: StoredMessage): UIMessageChunk[] {
-    return [{ type: "start", messageId: this.#messageId, ...metadataOf(message) }, ...this.#become(message.parts)];
+  async begin(message: StoredMessage): Promise<UIMessageChunk[]> {
+    const start = { type: "start" as const, messageId: this.#messageId, ...metadataOf(message) };
+    return [start, ...(await this.#become(message.parts))];
   }
 
   async chunksOf({ event }: WatchEvent): Promise<UIMessageChunk[]> {
@@ -96,14 +102,29 @@ class DraftReader {
   }
 
   /** The calls of an interrupted message end here, too, as they do when it is loaded. */
-  #finish(message: StoredMessage): UIMessageChunk[] {
-    const parts = (fromUIMessage(toUIMessage(message)).parts ?? []) as readonly StoredPart[];
-    return [...this.#become(parts), ...this.#end({ type: "finish", ...metadataOf(message) })];
+  async #finish(message: StoredMessage): Promise<UIMessageChunk[]> {
+    const [whole = message] = await restored(this.#client, this.#sessionId, [message]);
+    const parts = (fromUIMessage(toUIMessage(whole)).parts ?? []) as readonly StoredPart[];
+    return [...(await this.#become(parts)), ...this.#end({ type: "finish", ...metadataOf(message) })];
   }
 
-  #become(parts: readonly StoredPart[]): UIMessageChunk[] {
+  async #become(parts: readonly StoredPart[]): Promise<UIMessageChunk[]> {
     this.#parts = parts.map(({ id, type, text, data }) => ({ id, type, text, ...(data !== undefined && { data }) }));
-    return this.#chunks.become(this.#parts);
+    const whole: StoredPart[] = [];
+    for (const part of this.#parts)
+      if (part.type !== ATTACHMENT || part.text !== "" || part.data !== undefined)
+        whole.push(await this.#restore(part));
+    return this.#chunks.become(whole);
+  }
+
+  async #restore(part: StoredPart): Promise<StoredPart> {
+    if (part.data === undefined) return part;
+    const known = this.#restored.get(part.data);
+    if (known !== undefined) return known;
+    const [message] = await restored(this.#client, this.#sessionId, [{ parts: [part] } as unknown as StoredMessage]);
+    const whole = (message?.parts[0] ?? part) as StoredPart;
+    this.#restored.set(part.data, whole);
+    return whole;
   }
 
   #end(last: UIMessageChunk): UIMessageChunk[] {

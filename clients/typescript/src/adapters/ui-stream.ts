@@ -2,9 +2,10 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import type { NewMessage, SessionPoolClient } from "../index.js";
 import { FittedState } from "./fitted-state.js";
+import { keep } from "./keep.js";
 import { hasMet, meet } from "./seen.js";
 import { hasOpenCalls } from "./ui-calls.js";
-import { DROPPED, type StoredPart, wellFormed } from "./ui-message.js";
+import { DROPPED, fittedUIMessage, fromUIMessage, type StoredPart, wellFormed } from "./ui-message.js";
 
 type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
 
@@ -54,7 +55,8 @@ class Keeper {
   readonly #sessionId: string;
   readonly #onEnd: (error: unknown) => void;
   #draft: Writer | undefined;
-  readonly #state = new FittedState();
+  readonly #state = new FittedState((part) => this.#attach(part));
+  #last: UIMessage | undefined;
   #kept: readonly StoredPart[] = [];
   #metadata: JsonObject = {};
   /** Whether the stream was aborted, and whether it said that it is complete. */
@@ -79,9 +81,13 @@ class Keeper {
       const onError = (error: unknown) => void errors.push(error);
       for await (const state of readUIMessageStream<UIMessage>({ stream: chunks, onError })) {
         this.#draft ??= await this.#start(state);
-        this.#write(state);
+        const { parts, metadata } = await this.#state.next(state);
+        this.#write(parts);
+        this.#metadata = metadata;
+        this.#last = state;
         this.#hasOpenCalls = hasOpenCalls(state.parts);
       }
+      if (this.#last !== undefined) await this.#writeLast(this.#last);
     } catch (error) {
       errors.push(error);
       if (this.#draft !== undefined) this.#onEnd(error);
@@ -127,9 +133,26 @@ class Keeper {
     return draft;
   }
 
-  #write(state: UIMessage): void {
-    const { parts, metadata } = this.#state.next(state);
-    this.#metadata = metadata;
+  /** What is large in a part goes into attachments. Where the service refuses them, the whole message is cut later. */
+  async #attach(part: StoredPart): Promise<StoredPart> {
+    const { parts = [] } = await keep(
+      this.#client,
+      this.#sessionId,
+      { info: {}, parts: [part] },
+      { fit: (one) => one },
+    );
+    return parts[0] as StoredPart;
+  }
+
+  /** Turns the draft into the message that a save would store, with its texts in attachments and all of them named. */
+  async #writeLast(state: UIMessage): Promise<void> {
+    const message = await keep(this.#client, this.#sessionId, fromUIMessage(state), { fit: fittedUIMessage });
+    const parts = (message.parts ?? []) as readonly StoredPart[];
+    this.#write(parts.map((part, i) => unlessSame(part, this.#kept[i])));
+    this.#metadata = { ...(message.info?.metadata as JsonObject | undefined) };
+  }
+
+  #write(parts: readonly StoredPart[]): void {
     for (const [i, part] of parts.entries()) this.#writePart(part, this.#kept[i]);
     // After a step was reset, the parts that it had are gone.
     for (const { id } of this.#kept.slice(parts.length)) this.#draft?.put({ id, type: DROPPED });
@@ -142,6 +165,12 @@ class Keeper {
     if (!hasGrown || !text.startsWith(old.text)) this.#draft?.put(wellFormed(part));
     else if (text !== old.text) this.#draft?.write(text.slice(old.text.length), id);
   }
+}
+
+/** The part that was written already, if it says the same. */
+function unlessSame(part: StoredPart, old: StoredPart | undefined): StoredPart {
+  if (old === undefined || JSON.stringify(wellFormed(old)) !== JSON.stringify(part)) return part;
+  return old;
 }
 
 /** The chunks of Server-Sent Events, one event each, as the AI SDK writes them. */
