@@ -1,5 +1,7 @@
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { SessionPoolStore } from "../../clients/typescript/src/adapters/claude-agent.js";
+import { createSessionPoolClient } from "../../clients/typescript/src/index.js";
 import { type KeyedServer, startKeyedServer } from "../support/keyed-server.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, run } from "../support/toolchain.js";
@@ -56,6 +58,26 @@ await describeWith(
       expect(made.status).toBe(200);
       const at = { OPENAI_BASE_URL: model.url, OPENAI_API_KEY: "none", OPENAI_AGENTS_DISABLE_TRACING: "1" };
       await run(program, ["-c", source.replaceAll("localhost:50051", `localhost:${port}`)], { env: { ...env, ...at } });
+    });
+
+    it("reads what the adapter in TypeScript has put into attachments, and the other way round", async () => {
+      const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "A".repeat(40_000) } };
+      const content = [{ type: "text", text: "京都".repeat(100_000) }, image];
+      const entries = [
+        { type: "user", uuid: "both-1", message: { role: "user", content } },
+        {
+          type: "user",
+          uuid: "both-2",
+          toolUseResult: `${"x".repeat(300_000)}\ud83d`,
+          rows: Array(50_000).fill([0.5]),
+        },
+      ];
+      const store = new SessionPoolStore(createSessionPoolClient({ baseUrl: open.httpUrl }));
+      await store.append({ projectKey: "both", sessionId: "typescript" }, entries);
+      const source = join(PYTHON_CLIENT, "tests/copy_transcript.py");
+      const printed = await run(program, [source, open.grpcAddress, "both", "typescript", "python"], { env });
+      expect(JSON.parse(printed)).toEqual(entries);
+      expect(await store.load({ projectKey: "both", sessionId: "python" })).toEqual(entries);
     });
 
     it("is fully typed, and its adapters are what their frameworks take", async () => {

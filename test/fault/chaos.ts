@@ -14,14 +14,14 @@ export const PROCESSES = 3;
 const DRAFTERS = 2;
 /** How many of the shared sessions are followed. */
 const WATCHERS = 3;
-/** How many further clients upload attachments and name them. */
-const UPLOADERS = 2;
 
 export interface ChaosSizes {
   readonly clients: number;
   /** How many of the clients edit sessions of their own. The others append to the shared sessions. */
   readonly owners: number;
   readonly sessions: number;
+  /** How many further clients upload attachments and name them. */
+  readonly uploaders?: number;
 }
 
 /**
@@ -49,7 +49,7 @@ export async function runChaos(
     (_, i) => new ChaosDrafter(`drafter${i}`, fleet, seededRandom(seed + 200 + i)),
   );
   const uploaders = Array.from(
-    { length: UPLOADERS },
+    { length: sizes.uploaders ?? 0 },
     (_, i) => new ChaosUploader(`uploader${i}`, fleet, seededRandom(seed + 400 + i)),
   );
   const clients = Array.from(

@@ -32,7 +32,6 @@ class FakeAttachments(AttachmentServiceServicer):
         self.uploads: list[UploadAttachmentRequest] = []
         self.downloads: list[GetAttachmentRequest] = []
         self.keys: list[object] = []
-        self.unfinished = threading.Semaphore(0)
         self._server = grpc.server(ThreadPoolExecutor(4))
         add_AttachmentServiceServicer_to_server(self, self._server)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -44,7 +43,6 @@ class FakeAttachments(AttachmentServiceServicer):
     def UploadAttachment(  # noqa: N802
         self, request_iterator: Iterable[UploadAttachmentRequest], context: grpc.ServicerContext
     ) -> Attachment:
-        context.add_callback(self.unfinished.release)
         requests = iter(request_iterator)
         first = next(requests)
         self.uploads.append(first)

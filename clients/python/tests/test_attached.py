@@ -85,7 +85,7 @@ parts = st.builds(
 )
 
 
-@settings(max_examples=12, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(st.lists(parts, max_size=2), st.dictionaries(keys, values, max_size=3))
 def test_values_come_back_as_they_were(given_parts: list[Part], entry: dict[str, Any]) -> None:
     message = message_of([])
@@ -99,10 +99,10 @@ def test_values_come_back_as_they_were(given_parts: list[Part], entry: dict[str,
 
 def test_a_message_fits_with_at_most_100_attachments() -> None:
     rows = list(range(60_000))
-    outputs = [{"type": "tool-read", "data": {"output": str(n).ljust(100_000 + n)}} for n in range(60)]
+    outputs = [{"type": "tool-read", "data": {"output": str(n).ljust(100_000 + n)}} for n in range(45)]
     many = message_of([{"type": "tool-list", "data": {"rows": [rows, rows], "small": 1}}, *outputs])
     small, uploads = attached(many)
-    assert small.ByteSize() <= MOST_BYTES and count_values(small) <= MOST_VALUES and len(uploads) < 60
+    assert small.ByteSize() <= MOST_BYTES and count_values(small) <= MOST_VALUES and len(uploads) < 45
     assert fitted(small) is small
     assert kept(many) == many
 

@@ -348,7 +348,7 @@ async def test_entries_over_3_mib_are_cut(
     store = SessionPoolStore(async_client)
     key: Any = {"project_key": new_id(), "session_id": "s"}
     large = [{**RESULT, "content": "\n" * 4_000_000}, {"type": "text", "text": "short"}]
-    numbers = {"type": "progress", "uuid": new_id(), "data": [0.125] * 700_000}
+    numbers = {"type": "progress", "uuid": new_id(), "data": [0.125] * 600_000}
     fits = {"type": "user", "uuid": new_id(), "message": {"role": "user", "content": "x" * 2_500_000}}
     with caplog.at_level(logging.WARNING, "session_pool"):
         await store.append(key, [*transcript(tmp_path, "When?", [USE], large), numbers, fits])

@@ -31,7 +31,9 @@ export function openFrame(body: Buffer, limitBytes: number): OpenedFrame {
   return opened(body);
 }
 
-/** Opens the frames of a body that arrives in chunks. `keep` is told how many bytes wait for the rest of their frame. */
+/**
+ * Opens the frames of a body that arrives in chunks. `keep` is told how many bytes wait for the rest of their frame.
+ */
 export async function* openFrames(
   chunks: AsyncIterable<Buffer>,
   limitBytes: number,

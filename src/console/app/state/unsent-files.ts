@@ -14,7 +14,7 @@ export interface UnsentFile {
   readonly problem: string;
 }
 
-export const unsentFiles = signal<readonly UnsentFile[]>([]);
+const unsentFiles = signal<readonly UnsentFile[]>([]);
 
 const running = new Map<string, AbortController>();
 
