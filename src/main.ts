@@ -4,13 +4,7 @@ import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { hideTodosFlag } from "./config/auth-flags.js";
-import {
-  addHealthOptions,
-  addRetentionOption,
-  addServeOptions,
-  readRetention,
-  readServeConfig,
-} from "./config/config.js";
+import { addHealthOptions, addServeOptions, addSweepOptions, readRetention, readServeConfig } from "./config/config.js";
 import { parseScope, parseText, positive, wholeNumber } from "./config/flags.js";
 import { addNamespaceOption, addStorageOption } from "./config/storage-flags.js";
 import { VERSION } from "./version.js";
@@ -66,11 +60,15 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
   },
 );
 
-addRetentionOption(addStorageOption(program.command("sweep")))
+addSweepOptions(addStorageOption(program.command("sweep")))
   .description("delete what has expired, and clear away what deleted and changed sessions left behind")
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
-  .action(async ({ storage, repair, retentionDays }) =>
-    (await commands.sweep()).sweep(storage, { repair, retentionMs: readRetention(retentionDays) }),
+  .action(async ({ storage, repair, retentionDays, attachmentIdleS }) =>
+    (await commands.sweep()).sweep(storage, {
+      repair,
+      retentionMs: readRetention(retentionDays),
+      attachmentIdleMs: attachmentIdleS * 1000,
+    }),
   );
 
 withVacuum(addNamespaceOption(addStorageOption(program.command("erase"))))

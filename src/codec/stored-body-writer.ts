@@ -1,4 +1,9 @@
-import { MessageInfoSchema, MessageWithPartsSchema, PartSchema } from "../../gen/sessionpool/v1/message_service_pb.js";
+import {
+  MessageInfoSchema,
+  MessageWithPartsSchema,
+  PartAttachmentSchema,
+  PartSchema,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { ByteRange, ViewedBytes } from "../domain/byte-range.js";
 import type { MessageBody } from "../domain/message-body.js";
 import type { BackwardWriter } from "./backward-writer.js";
@@ -27,6 +32,26 @@ const [ID, TYPE, TEXT, DATA] = [
   PartSchema.field.text,
   PartSchema.field.data,
 ].map(delimitedTag) as [number, number, number, number];
+/** The members of an attachment, with the punctuation before them. */
+const [ATTACHMENT_KEY, ATTACHMENT_ID_KEY, MEDIA_TYPE_KEY, NAME_KEY, SIZE_KEY, SHA256_KEY, MISSING_KEY] = [
+  ',"attachment":',
+  '{"attachmentId":',
+  ',"mediaType":',
+  ',"name":',
+  ',"size":',
+  ',"sha256":',
+  ',"missing":',
+].map(bytesOf) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
+const ATTACHMENT = delimitedTag(PartSchema.field.attachment);
+const [ATTACHMENT_ID, MEDIA_TYPE, NAME, SHA256] = [
+  PartAttachmentSchema.field.attachmentId,
+  PartAttachmentSchema.field.mediaType,
+  PartAttachmentSchema.field.name,
+  PartAttachmentSchema.field.sha256,
+].map(delimitedTag) as [number, number, number, number];
+const [SIZE, MISSING] = [PartAttachmentSchema.field.size, PartAttachmentSchema.field.missing].map(
+  ({ number }) => number << 3,
+) as [number, number];
 const PARTS = delimitedTag(MessageWithPartsSchema.field.parts);
 const METADATA = delimitedTag(MessageInfoSchema.field.metadata);
 
@@ -114,6 +139,7 @@ class TextBackwards {
 
   #part(): void {
     this.#expect(CLOSE_OBJECT);
+    this.#attachment();
     if (this.#last === CLOSE_OBJECT) {
       const from = this.#writer.length;
       this.#struct(1);
@@ -123,6 +149,56 @@ class TextBackwards {
     this.#textField(TEXT, TEXT_KEY);
     this.#textField(TYPE, TYPE_KEY);
     this.#textField(ID, PART_START);
+  }
+
+  /**
+   * Writes the attachment of a part if it has one. Data may end like one; then nothing has been read, and nothing
+   * written.
+   */
+  #attachment(): void {
+    const at = this.#at;
+    const from = this.#writer.length;
+    if (!this.#take(CLOSE_OBJECT) || !this.#takesMissing()) {
+      this.#at = at;
+      return;
+    }
+    try {
+      if (this.#bytes[at - 3] === TRUE[2]) this.#flag(MISSING);
+      this.#textField(SHA256, SHA256_KEY);
+      this.#size();
+      this.#textField(NAME, NAME_KEY);
+      this.#textField(MEDIA_TYPE, MEDIA_TYPE_KEY);
+      this.#textField(ATTACHMENT_ID, ATTACHMENT_ID_KEY);
+      this.#expectAll(ATTACHMENT_KEY);
+    } catch (error) {
+      if (error !== UNRECOGNISED) throw error;
+      this.#at = at;
+      this.#writer.rewind(from);
+      return;
+    }
+    this.#writer.prefix(ATTACHMENT, from);
+  }
+
+  /** Whether the object ends as an attachment does, without writing anything. */
+  #takesMissing(): boolean {
+    const value = this.#bytes[this.#at - 2] === TRUE[2] ? TRUE : FALSE;
+    return this.#takeAll(value) && this.#takeAll(MISSING_KEY);
+  }
+
+  /** The number of bytes is a text, as all 64-bit numbers are. */
+  #size(): void {
+    this.#expect(QUOTE);
+    const size = this.#number();
+    this.#expect(QUOTE);
+    this.#expectAll(SIZE_KEY);
+    if (size === 0) return;
+    this.#writer.varint(size);
+    this.#writer.byte(SIZE);
+  }
+
+  #flag(tag: number): void {
+    this.#writer.byte(1);
+    this.#writer.byte(tag);
   }
 
   /** An empty text is left out. */
@@ -232,6 +308,11 @@ class TextBackwards {
   #take(byte: number): boolean {
     if (this.#last !== byte) return false;
     this.#at -= 1;
+    return true;
+  }
+
+  #takeAll(expected: Buffer): boolean {
+    for (let i = expected.length - 1; i >= 0; i--) if (!this.#take(expected[i] as number)) return false;
     return true;
   }
 

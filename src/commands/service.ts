@@ -56,6 +56,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     quotas: config.quotas,
     retentionMs: config.retentionMs,
     draftTimeoutMs: config.draftTimeoutMs,
+    attachmentIdleMs: config.attachmentIdleMs,
     search: config.search,
     logger,
   });

@@ -1,5 +1,10 @@
 import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
-import type { MessageWithParts, Part, WatchMessagesResponse } from "../../gen/sessionpool/v1/message_service_pb.js";
+import type {
+  MessageWithParts,
+  Part,
+  PartAttachment,
+  WatchMessagesResponse,
+} from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { Session } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { printable, printableInLine } from "./printable.js";
 
@@ -44,13 +49,21 @@ export function eventText({ event }: WatchMessagesResponse): string {
   return `\n-- ${event.case}`;
 }
 
-function partText({ type, text, data }: Part): string {
+function partText({ type, text, data, attachment }: Part): string {
   const structured = data === undefined ? "" : JSON.stringify(data);
-  const content = [text, structured].filter((piece) => piece !== "").join(" ");
+  const attached = attachment === undefined ? "" : attachmentText(attachment);
+  const content = [text, structured, attached].filter((piece) => piece !== "").join(" ");
   return printable(type === "text" ? content : `[${printableInLine(type)}] ${content}`)
     .split("\n")
     .map((line) => `  ${line}`)
     .join("\n");
+}
+
+/** The name of an attachment, or its id if it has none, its type and its size. */
+function attachmentText({ attachmentId, name, mediaType, size, missing }: PartAttachment): string {
+  const bytes = `${size.toLocaleString("en-US")} bytes`;
+  const facts = [name || attachmentId, mediaType, bytes, missing ? "missing" : ""].filter((fact) => fact !== "");
+  return `(attachment: ${printableInLine(facts.join(", "))})`;
 }
 
 function timeText(time: Timestamp | undefined): string {

@@ -10,14 +10,14 @@ import { withPools } from "./with-pools.js";
  */
 export async function sweep(
   storageUrl: string,
-  { repair, retentionMs }: { readonly repair: boolean; readonly retentionMs: number },
+  { repair, ...times }: { readonly repair: boolean; readonly retentionMs: number; readonly attachmentIdleMs: number },
 ): Promise<void> {
   const bar = new SingleBar({ format: "Sweeping {spinner} {done}", stream: process.stderr, noTTYOutput: false });
   bar.start(1, 0, { done: "", spinner: "" });
   const report = await withPools(
     storageUrl,
     (pools) => pools.sweep({ repair, onProgress: (progress) => bar.update({ done: describe(progress) }) }),
-    { retentionMs },
+    times,
   ).finally(() => bar.stop());
   print(`Swept: ${describe(report)}`);
   const { failed } = report;
@@ -27,6 +27,6 @@ export async function sweep(
   }
 }
 
-function describe({ sessions, ranges, repairedForks, orphans }: SweepReport): string {
-  return `${sessions} sessions, ${ranges} ranges, ${repairedForks} fork counts, ${orphans} orphans`;
+function describe({ sessions, ranges, attachments, repairedForks, orphans }: SweepReport): string {
+  return `${sessions} sessions, ${ranges} ranges, ${attachments} attachments, ${repairedForks} fork counts, ${orphans} orphans`;
 }

@@ -15,6 +15,7 @@ export interface CommandOptions {
   readonly create?: boolean;
   readonly limits?: Limits | undefined;
   readonly retentionMs?: number;
+  readonly attachmentIdleMs?: number;
   /** Whether messages can be searched, if the store has an index of words. */
   readonly search?: boolean;
 }
@@ -26,7 +27,7 @@ export interface CommandOptions {
 export async function withPools<T>(
   storageUrl: string,
   run: (pools: Pools) => Promise<T>,
-  { create = false, limits = DEFAULT_LIMITS, retentionMs, search = false }: CommandOptions = {},
+  { create = false, limits = DEFAULT_LIMITS, retentionMs, attachmentIdleMs, search = false }: CommandOptions = {},
 ): Promise<T> {
   // The log must stand above what the command prints afterwards on standard error.
   const logger = createLogger("warn", process.stderr.isTTY, logFile(2, { sync: true }));
@@ -36,6 +37,7 @@ export async function withPools<T>(
     logger,
     create: mayCreate,
     retentionMs,
+    attachmentIdleMs,
     search: search && "existing",
   });
   const pools = new Pools(storage, limits, logger);

@@ -78,6 +78,8 @@ export interface ServeConfig {
   readonly sweepIntervalMs: number;
   /** How long a draft may go without being extended before it is finished or discarded. */
   readonly draftTimeoutMs: number;
+  /** How long an attachment is kept that nothing names. */
+  readonly attachmentIdleMs: number;
   /** How long a namespace may go without a call before its memory is released. */
   readonly namespaceIdleMs: number;
   /** How long after its last change a session expires; Infinity means never. */
@@ -126,6 +128,7 @@ export function addServeOptions(command: Command): Command {
       .default(900)
       .argParser(seconds),
     retentionFlag(),
+    attachmentIdleFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(secondsOrZero),
     ...contentLimitFlags(),
   ];
@@ -138,9 +141,14 @@ function httpAddressFlag(): Option {
   return flagged.default("127.0.0.1:8080");
 }
 
-/** Adds the flag of commands that delete what has expired. */
-export function addRetentionOption(command: Command): Command {
-  return command.addOption(retentionFlag());
+/** Adds the flags of the command that deletes what has expired. */
+export function addSweepOptions(command: Command): Command {
+  return command.addOption(retentionFlag()).addOption(attachmentIdleFlag());
+}
+
+function attachmentIdleFlag(): Option {
+  const flagged = flag("--attachment-idle-s <n>", "seconds that an attachment is kept which nothing names");
+  return flagged.default(86_400).argParser(seconds);
 }
 
 function retentionFlag(): Option {
@@ -181,6 +189,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     quotas: readQuotas(flags),
     sweepIntervalMs: (flags.sweepIntervalS as number) * 1000,
     draftTimeoutMs: (flags.draftTimeoutS as number) * 1000,
+    attachmentIdleMs: (flags.attachmentIdleS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
     retentionMs: readRetention(flags.retentionDays as number),
     shutdownMs: (flags.shutdownS as number) * 1000,

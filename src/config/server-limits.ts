@@ -16,13 +16,13 @@ export interface SharedLimits {
 export interface ServerLimits extends SharedLimits {
   /** Limits of each key. On a server with keys, all callers without one share one such allowance. */
   readonly perKey: SharedLimits;
-  /** The longest a unary call may take. */
+  /** The longest a unary call may take, and a step of a transfer. */
   readonly unaryDeadlineMs: number;
   /** The largest HTTP request body after decompression; the gRPC port accepts 1 MiB more. */
   readonly bodyBytes: number;
   /** The most values that a request may hold, such as fields of messages and members of objects. */
   readonly bodyValues: number;
-  /** The longest a request body may take to arrive. */
+  /** The longest a request body may take to arrive, and the body of an upload may pause. */
   readonly bodyTimeoutMs: number;
   /** Streams of one HTTP/2 connection. */
   readonly connectionStreams: number;
@@ -87,13 +87,15 @@ export function serverLimitFlags(): Option[] {
       .default(SHARED.bufferedBytes)
       .argParser(positive),
     flag("--max-buffered-bytes-per-key <n>", "the same for one key; a quarter by default").argParser(positive),
-    flag("--call-timeout-ms <n>", "longest a call may take").default(unaryDeadlineMs).argParser(milliseconds),
+    flag("--call-timeout-ms <n>", "longest a call may take, or a transfer pause")
+      .default(unaryDeadlineMs)
+      .argParser(milliseconds),
     flag("--max-body-bytes <n>", "largest request body").default(bodyBytes).argParser(positive),
     flag(
       "--max-body-values <n>",
       `values of a request; by default ${DEFAULT_SERVER_LIMITS.bodyValues}, or what fits into memory`,
     ).argParser(positive),
-    flag("--body-timeout-s <n>", "longest a request body may take")
+    flag("--body-timeout-s <n>", "longest a request body may take, or an upload pause")
       .default(bodyTimeoutMs / 1000)
       .argParser(seconds),
     flag("--connection-idle-s <n>", "seconds that an HTTP/2 connection may be without a call")

@@ -351,6 +351,48 @@ describe("an upload", () => {
   });
 });
 
+describe("hostile requests", () => {
+  test("put no headers into answers", async () => {
+    for (const query of ["name=a%0d%0aX-Evil:%201", "name=%00", "media_type=a%2Fb%0d%0aX-Evil:%201", "name=%c2%85"]) {
+      const { status, json } = await upload(`attachment_id=evil&${query}`, "x");
+      expect([query, status, json.code]).toEqual([query, 400, 3]);
+    }
+    // A header may have characters of Latin-1, which no header of ours repeats.
+    const type = "text/plain; x=\u00e9";
+    expect((await upload("attachment_id=latin&name=%22%3b%20a%3d%22", "x", { "content-type": type })).status).toBe(200);
+    const { headers } = await download("latin");
+    expect(headers["content-type"]).toBe("text/plain");
+    expect(headers["content-disposition"]).toBe('inline; filename="_; a=_"');
+  });
+
+  test("store nothing that is shorter or longer than they say", async () => {
+    const head = "POST /session/s/attachment?attachment_id=length HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
+    const short = connect(server.httpPort, "127.0.0.1");
+    short.end(`${head}10\r\n\r\nshort`);
+    await short.toArray();
+    expect((await download("length")).status).toBe(404);
+    const both = connect(server.httpPort, "127.0.0.1");
+    both.end(`${head}3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n`);
+    expect(Buffer.concat(await both.toArray()).toString()).toMatch(/^HTTP\/1.1 400 /);
+    expect((await download("length")).status).toBe(404);
+    const long = connect(server.httpPort, "127.0.0.1");
+    long.end(`${head}3\r\n\r\nabcdef\r\n\r\n`);
+    await long.toArray();
+    // The connection may end before the answer, but what follows the body never becomes part of it.
+    const { status, body } = await download("length");
+    expect(status === 404 || body.toString() === "abc").toBe(true);
+    const path = "/session/s/attachment?attachment_id=length2";
+    await expect(send2("POST", path, { "content-length": "10" }, Buffer.from("short"))).rejects.toThrow();
+    expect((await download("length2")).status).toBe(404);
+  });
+
+  test("get the bytes once, however many ranges they ask for", async () => {
+    const range = `bytes=${Array.from({ length: 1500 }, (_, i) => `${i}-`).join(",")}`;
+    const { status, body } = await download("a", { range });
+    expect([status, body.length]).toEqual([200, BYTES.length]);
+  });
+});
+
 describe("the other routes", () => {
   test("list what messages name, and delete what none does", async () => {
     const json = { "content-type": "application/json" };

@@ -78,6 +78,63 @@ describe("items of OpenAI's conversations", () => {
     expect(await send("GET", `${BASE}/${id}/items/x`)).toBe('{"type":null,"payload":9223372036854775807,"id":"x"}');
   });
 
+  it("are whole again where an adapter keeps values in attachments, and show other attachments as files", async () => {
+    const id = await create();
+    const upload = async (attachmentId: string, type: string, bytes: string) => {
+      const path = `/session/${id}/attachment?attachment_id=${attachmentId}&name=${attachmentId}.x`;
+      const answer = await fetch(server.httpUrl + path, {
+        method: "POST",
+        headers: { "content-type": type },
+        body: bytes,
+      });
+      expect(answer.status).toBe(200);
+    };
+    await upload("picture", "image/png", "bytes");
+    await upload("log", "text/plain", "the whole ä output");
+    const listed = (path: (string | number)[], attachment_id: string, form: string) => ({ path, attachment_id, form });
+    const append = (message: object) => send("POST", `/session/${id}/message`, JSON.stringify(message));
+    const image = { type: "input_image", $$attachments: 1, image_url: "data:image/png;base64," };
+    await append({
+      info: { id: "m1", role: "user" },
+      parts: [
+        {
+          type: "input_image",
+          data: { ...image, $attachments: [listed(["data", "image_url"], "picture", "data_url")] },
+          attachment: { attachmentId: "picture" },
+        },
+        { type: "text", text: "the", data: { $attachments: [listed(["text"], "log", "text")] } },
+        { type: "attachment", attachment: { attachmentId: "log" } },
+      ],
+    });
+    const output = { call_id: "c", output: "the", $attachments: [listed(["data", "output"], "log", "text")] };
+    await append({
+      info: { id: "m2", role: "tool", metadata: { openai: { type: "function_call_output" } } },
+      parts: [{ type: "function_call_output", data: output, attachment: { attachmentId: "log" } }],
+    });
+    await append({
+      info: { id: "m3", role: "user" },
+      parts: ["picture", "log"].map((attachmentId) => ({ type: "file", attachment: { attachmentId } })),
+    });
+    const { data } = JSON.parse(await send("GET", `${BASE}/${id}/items?order=asc`));
+    const whole = { type: "input_image", $attachments: 1, image_url: "data:image/png;base64,Ynl0ZXM=" };
+    expect(data[0].content).toEqual([whole, { type: "input_text", text: "the whole ä output" }]);
+    const answered = { id: "m2", type: "function_call_output", call_id: "c", output: "the whole ä output" };
+    expect(data[1]).toEqual(answered);
+    expect(JSON.parse(await send("GET", `${BASE}/${id}/items/m2`))).toEqual(answered);
+    expect(data[2].content).toEqual([
+      { type: "input_image", detail: "auto", file_id: "picture" },
+      { type: "input_file", file_id: "log", filename: "log.x" },
+    ]);
+  });
+
+  it("keep a field of their own that has the name of the adapters' list", async () => {
+    const id = await create();
+    const item = { id: "own", type: "mcp_call", $attachments: [{ path: ["text"], attachment_id: "a", form: "text" }] };
+    const sent = await send("POST", `${BASE}/${id}/items`, JSON.stringify({ items: [item] }));
+    expect(JSON.parse(sent).data).toEqual([item]);
+    expect(JSON.parse(await send("GET", `${BASE}/${id}/items/own`))).toEqual(item);
+  });
+
   it("say in their place that a message was erased", async () => {
     const call = { id: "call", type: "function_call", call_id: "c", name: "f", arguments: "secret" };
     const id = await create(JSON.stringify([{ id: "q", role: "user", content: "secret" }, call]));

@@ -323,7 +323,7 @@ describe("commands", () => {
 
   it("sweep prints what it did", async () => {
     const { code, stdout } = await run(["sweep", "--repair", ...target()]);
-    expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 fork counts, 0 orphans\n");
+    expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 attachments, 0 fork counts, 0 orphans\n");
     expect(code).toBe(0);
   });
 

@@ -104,7 +104,7 @@ describe.each([
         NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(LATE_WRITES)}`,
       });
       expect(await store.living()).toEqual(["refused", "refused"]);
-      expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 fork counts, 0 orphans\n");
+      expect(stdout).toBe("Swept: 0 sessions, 0 ranges, 0 attachments, 0 fork counts, 0 orphans\n");
       const lines = stderr.trim().split("\n");
       expect(lines.slice(0, -1).map((line) => JSON.parse(line))).toMatchObject([LOGGED, LOGGED]);
       expect(lines.at(-1)).toBe("session-pool: 2 sessions could not be swept; the lines above say why");

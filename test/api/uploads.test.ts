@@ -106,6 +106,15 @@ describe.each(WAYS)("an upload by $name", (way) => {
     const cases: [string, (call: Call) => void, Code, RegExp][] = [
       ["no message", (call) => call.stream.end(), Code.Unimplemented, /holds no message/],
       [
+        "half a message",
+        (call) => {
+          call.send({ attachmentId: "a" });
+          call.stream.end(Buffer.from([0, 0, 0, 0, 9, 1]));
+        },
+        Code.InvalidArgument,
+        /ends within its message/,
+      ],
+      [
         "facts in its second message",
         (call) => call.send({ attachmentId: "a" }, { name: "late", chunk: Buffer.from("x") }),
         Code.InvalidArgument,

@@ -118,6 +118,20 @@ export const ENGINE_ROWS: readonly Row[] = [
     run: (context) => measure("downloadFromSqlite", "MiB/s", context),
   },
   {
+    id: "mongo-upload",
+    what: "upload of 64 MiB to MongoDB",
+    against: "driver insertOne of each piece with the same write concern",
+    target: { atLeast: 0.6 },
+    run: (context) => measureOnMongo("uploadToMongo", "MiB/s", context),
+  },
+  {
+    id: "mongo-download",
+    what: "download of 64 MiB from MongoDB",
+    against: "the driver's find of each piece",
+    target: { atLeast: 0.6 },
+    run: (context) => measureOnMongo("downloadFromMongo", "MiB/s", context),
+  },
+  {
     id: "list-end",
     what: "list 100 at the end of 100,000",
     against: "at the start",

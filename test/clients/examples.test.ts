@@ -37,6 +37,12 @@ describe("the examples of docs/clients.md in TypeScript", () => {
     expect(printed.trimEnd().split("\n")).toEqual(promisedLines(example));
   });
 
+  it("move attachments", async () => {
+    const example = documentedProgram("ts", "uploadAttachment");
+    const printed = await run(process.execPath, [await bundle("attachments", example)]);
+    expect(printed.trimEnd().split("\n")).toEqual(promisedLines(example));
+  });
+
   it("write a draft, word by word", async () => {
     const program = `
       import { createSessionPoolClient, textOf } from "session-pool-client";

@@ -11,6 +11,7 @@ import { documentedProgram } from "./documented.js";
 const folder = mkdtempSync(join(tmpdir(), "session-pool-mcp-"));
 const storage = `sqlite:${join(folder, "pool.db")}`;
 const clients: Client[] = [];
+const MIB = 1024 * 1024;
 
 beforeAll(async () => {
   const provider = await SqliteStorageProvider.open(join(folder, "pool.db"));
@@ -25,6 +26,29 @@ beforeAll(async () => {
   }
   await rootPool.close();
 });
+
+/** Makes a store with one session that has three attachments. */
+async function makeAttachments(file: string): Promise<void> {
+  const rootPool = new RootPool({ storage: await SqliteStorageProvider.open(file) });
+  const { sessions } = rootPool;
+  const sessionId = "pictures / logs";
+  await sessions.createSession({ sessionId });
+  const text = Buffer.from(`x${"ä".repeat(MIB)}`).subarray(0, 2 * MIB);
+  await sessions.attachments.upload(sessionId, { attachmentId: "log", mediaType: "text/plain" }, text);
+  await sessions.attachments.upload(sessionId, { attachmentId: "large", name: "large.bin" }, Buffer.alloc(2 * MIB));
+  const picture = { attachmentId: "p/1", name: "p.png", mediaType: "image/png" };
+  await sessions.attachments.upload(sessionId, picture, Buffer.from([0, 1, 2]));
+  const parts = ["log", "large", "p/1"].map((attachmentId) => {
+    return {
+      id: "",
+      type: "file",
+      text: "",
+      attachment: { attachmentId, mediaType: "", name: "", size: 0, sha256: "" },
+    };
+  });
+  await sessions.appendMessage(sessionId, { id: "m", role: "user", parts });
+  await rootPool.close();
+}
 
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.close();
@@ -55,7 +79,13 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
 describe("session-pool mcp", () => {
   it("offers only tools that read, unless writes are allowed", async () => {
     const { tools } = await (await connect()).listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["list_sessions", "read_session", "search_messages", "list_todos"]);
+    expect(tools.map(({ name }) => name)).toEqual([
+      "list_sessions",
+      "read_session",
+      "search_messages",
+      "list_attachments",
+      "list_todos",
+    ]);
     expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
     const refused = await (await connect()).callTool({ name: "append_message", arguments: { sessionId: "trip" } });
     expect(refused).toMatchObject({ isError: true });
@@ -73,7 +103,36 @@ describe("session-pool mcp", () => {
     const [, , flag, place] = args.slice(args.indexOf("mcp") - 1);
     expect([flag, place]).toEqual(["--storage", expect.stringMatching(/^sqlite:\/.*\.db$/)]);
     const client = await connectTo(storage, ...args.slice(args.indexOf("mcp") + 3));
-    expect((await client.listTools()).tools).toHaveLength(4);
+    expect((await client.listTools()).tools).toHaveLength(5);
+  });
+
+  it("offers the attachments that sessions show as resources, and their content as text or bytes", async () => {
+    const file = join(folder, "attachments.db");
+    await makeAttachments(file);
+    const client = await connectTo(`sqlite:${file}`);
+    const uri = (id: string) => `session-pool://session/pictures%20%2F%20logs/attachment/${id}`;
+    const { resources } = await client.listResources();
+    expect(resources).toMatchObject([
+      { uri: uri("large"), name: "large.bin", mimeType: "application/octet-stream", size: 2 * MIB },
+      { uri: uri("log"), name: "log", mimeType: "text/plain", size: 2 * MIB },
+      { uri: uri("p%2F1"), name: "p.png", mimeType: "image/png", size: 3 },
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      "session-pool://session/{session_id}/attachment/{attachment_id}",
+    ]);
+    const { attachments } = await call(client, "list_attachments", { sessionId: "pictures / logs" });
+    expect(attachments[2]).toMatchObject({ attachmentId: "p/1", uri: uri("p%2F1"), messageIds: ["m"] });
+    const picture = { uri: uri("p%2F1"), mimeType: "image/png", blob: "AAEC" };
+    expect((await client.readResource({ uri: uri("p%2F1") })).contents).toEqual([picture]);
+    const [log] = (await client.readResource({ uri: uri("log") })).contents;
+    // A character that the limit cuts is left out.
+    expect(log).toMatchObject({ text: `x${"ä".repeat(MIB / 2 - 1)}`, _meta: expect.any(Object) });
+    await expect(client.readResource({ uri: uri("large") })).rejects.toThrow(/resource_exhausted.*2097152 bytes/);
+    await expect(client.readResource({ uri: uri("none") })).rejects.toThrow(/not_found/);
+    const ofOther = await connectTo(`sqlite:${file}`, "--owner", "ada");
+    expect((await ofOther.listResources()).resources).toEqual([]);
+    await expect(ofOther.readResource({ uri: uri("log") })).rejects.toThrow(/not_found/);
   });
 
   it("lists sessions, and reads one page by page", async () => {

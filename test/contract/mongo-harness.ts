@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import type { LogDatabase } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { databaseNameOf, emptyDatabase, openMongoDatabases } from "../support/mongo-database.js";
+import { collectionsOf } from "../../src/storage/mongodb/mongo-schema.js";
+import { collectionsWritten, databaseNameOf, emptyDatabase, openMongoDatabases } from "../support/mongo-database.js";
 import { type MongoServer, startMongoServer } from "../support/mongo-server.js";
 import type { StorageProviderHarness } from "./storage-provider/subject.js";
 
@@ -13,7 +14,11 @@ import type { StorageProviderHarness } from "./storage-provider/subject.js";
  * much faster to make. Each provider of a case gets the next of the given connections, so that the first two are
  * separate processes to each other.
  */
-function mongoHarness(connections: () => readonly LogDatabase[], db: () => Db): StorageProviderHarness {
+function mongoHarness(
+  connections: () => readonly LogDatabase[],
+  db: () => Db,
+  written: () => Set<unknown>,
+): StorageProviderHarness {
   return {
     searches: true,
     open: async () => {
@@ -26,8 +31,15 @@ function mongoHarness(connections: () => readonly LogDatabase[], db: () => Db): 
           return new LogHistoryProvider(database.namespace(namespace), options);
         },
         store: () => (connections()[0] as LogDatabase).namespace(namespace),
-        stored: async () => JSON.stringify(await db().collection("messages").find().toArray()),
-        close: () => emptyDatabase(db()),
+        stored: async () => {
+          const { messages, attachments, pieces } = collectionsOf(db());
+          const bytes = (await pieces.find({}, { promoteBuffers: true }).toArray()).map((one) => String(one.bytes));
+          return JSON.stringify([await messages.find().toArray(), await attachments.find().toArray(), bytes]);
+        },
+        close: async () => {
+          await emptyDatabase(db(), written());
+          written().clear();
+        },
       };
     },
   };
@@ -45,12 +57,15 @@ export async function describeOnMongo(
   const server = await startMongoServer();
   const wrapped = server && (await wrap?.(server));
   let connections: readonly MongoLogDatabase[];
+  /** The collections that hold something. */
+  let written: Set<unknown>;
   /** Leads to the server itself. What stands in front of it may refuse commands. */
   let client: MongoClient;
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
       connections = await openMongoDatabases(wrapped ?? server, 2, { search: true });
+      written = collectionsWritten(connections);
       client = new MongoClient(server?.uri ?? "");
     });
     afterAll(async () => {
@@ -65,6 +80,7 @@ export async function describeOnMongo(
       mongoHarness(
         () => connections,
         () => client.db(databaseNameOf(connections[0] as MongoLogDatabase)),
+        () => written,
       ),
     );
   });

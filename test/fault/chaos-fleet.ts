@@ -10,6 +10,7 @@ export type Reply =
   /** The call may have taken effect. */
   | { readonly kind: "unknown" };
 
+const BYTES = "application/octet-stream";
 const CALL_MS = 5000;
 /** The statuses of a server that is too busy, unreachable or too slow. */
 const UNKNOWN_STATUS: ReadonlySet<number> = new Set([429, 499, 503, 504]);
@@ -88,14 +89,21 @@ export class Fleet<S extends Service = Service> {
     }
   }
 
-  /** Resolves when the call has ended, either with an answer or because its process was killed. */
+  /**
+   * Resolves when the call has ended, either with an answer or because its process was killed. Bytes are sent as they
+   * are, and bytes that come are the `bytes` of the answer.
+   */
   async #call(index: number, method: string, path: string, body?: unknown): Promise<Reply> {
+    const isRaw = body instanceof Uint8Array;
     try {
       const answer = await fetch(`${this.at(index).httpUrl}${path}`, {
         method,
-        headers: { "content-type": "application/json", "grpc-timeout": `${CALL_MS}m` },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        headers: { "content-type": isRaw ? BYTES : "application/json", "grpc-timeout": `${CALL_MS}m` },
+        ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
       });
+      if (answer.ok && answer.headers.get("content-type") === BYTES) {
+        return { kind: "answer", body: { bytes: new Uint8Array(await answer.arrayBuffer()) } };
+      }
       const text = await answer.text();
       if (answer.ok) return { kind: "answer", body: JSON.parse(text) as Record<string, unknown> };
       return UNKNOWN_STATUS.has(answer.status) ? { kind: "unknown" } : { kind: "refusal", status: answer.status, text };

@@ -9,7 +9,7 @@ export async function runServices(
   storage: string,
   sizes: ChaosSizes,
   disturb: (fleet: Fleet<Served>, seed: number) => Promise<void>,
-): Promise<void> {
+): ReturnType<typeof runChaos> {
   const seed = Number(process.env.SEED) || Date.now() % 100_000;
   console.info(`chaos: SEED=${seed}`);
   const children: Child[] = [];
@@ -20,7 +20,7 @@ export async function runServices(
   });
   try {
     await fleet.start(PROCESSES);
-    await runChaos(fleet, sizes, seed, () => disturb(fleet, seed));
+    return await runChaos(fleet, sizes, seed, () => disturb(fleet, seed));
   } catch (error) {
     // A service may write its log of a call after the answer, so each service must end before its log is read.
     for (const child of children) child.kill("SIGTERM");

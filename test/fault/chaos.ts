@@ -5,6 +5,7 @@ import { ChaosClient, readFinal, type Shared } from "./chaos-client.js";
 import { ChaosDrafter } from "./chaos-drafter.js";
 import type { Fleet } from "./chaos-fleet.js";
 import { ChaosOwner } from "./chaos-owner.js";
+import { ChaosUploader } from "./chaos-uploader.js";
 import { ChaosWatcher } from "./chaos-watcher.js";
 
 export const PROCESSES = 3;
@@ -19,15 +20,20 @@ export interface ChaosSizes {
   /** How many of the clients edit sessions of their own. The others append to the shared sessions. */
   readonly owners: number;
   readonly sessions: number;
+  /** How many further clients upload attachments and name them. */
+  readonly uploaders?: number;
 }
 
-/** Lets clients work while `disturb` causes faults, and then compares what they were told with what is stored. */
+/**
+ * Lets clients work while `disturb` causes faults, and then compares what they were told with what is stored. Resolves
+ * to the sessions that name attachments, and what each names.
+ */
 export async function runChaos(
   fleet: Fleet,
   sizes: ChaosSizes,
   seed: number,
   disturb: () => Promise<void>,
-): Promise<void> {
+): Promise<readonly Pick<ChaosUploader, "sessionId" | "named">[]> {
   const shared: Shared = { fleet, sessions: [], history: [] };
   for (let i = 0; i < sizes.sessions - sizes.owners; i++) {
     const sessionId = `shared-${i}`;
@@ -42,6 +48,10 @@ export async function runChaos(
     { length: DRAFTERS },
     (_, i) => new ChaosDrafter(`drafter${i}`, fleet, seededRandom(seed + 200 + i)),
   );
+  const uploaders = Array.from(
+    { length: sizes.uploaders ?? 0 },
+    (_, i) => new ChaosUploader(`uploader${i}`, fleet, seededRandom(seed + 400 + i)),
+  );
   const clients = Array.from(
     { length: sizes.clients - sizes.owners },
     (_, i) => new ChaosClient(`c${i}`, shared, seededRandom(seed + 100 + i)),
@@ -53,13 +63,15 @@ export async function runChaos(
 
   for (const watcher of watchers) watcher.start();
   let isOver = false;
-  const work = Promise.all([...owners, ...drafters, ...clients].map((client) => client.work(() => isOver)));
+  const work = Promise.all(
+    [...owners, ...drafters, ...uploaders, ...clients].map((client) => client.work(() => isOver)),
+  );
   const faults = disturb().finally(() => {
     isOver = true;
   });
   await Promise.all([work, faults]);
 
-  for (const one of [...owners, ...drafters]) await one.check();
+  for (const one of [...owners, ...drafters, ...uploaders]) await one.check();
   const finals = new Map<string, Final[]>();
   for (const session of shared.sessions) {
     finals.set(session, await Promise.all(Array.from({ length: PROCESSES }, (_, i) => readFinal(fleet, i, session))));
@@ -73,7 +85,8 @@ export async function runChaos(
   const acknowledged = shared.history.filter((one) => one.kind === "append" && one.position >= 0);
   console.info(`chaos: ${shared.history.length} calls noted, ${acknowledged.length} appends acknowledged`);
   expect(findViolations(shared.history, finals)).toEqual([]);
-  expect([...owners, ...drafters].flatMap(({ problems }) => problems)).toEqual([]);
+  expect([...owners, ...drafters, ...uploaders].flatMap(({ problems }) => problems)).toEqual([]);
   expect(drafters.reduce((sum, { finished }) => sum + finished, 0)).toBeGreaterThan(0);
   expect(acknowledged.length).toBeGreaterThan(sizes.clients);
+  return uploaders;
 }

@@ -22,11 +22,13 @@ export function dyingStore(store: LogStore, killedAt: number): DyingStore {
     if (isLast) throw new Error("The process was killed");
     return answer;
   };
-  const get = (target: LogStore, name: string | symbol): unknown => {
+  const dying = <T extends object>(of: T): T => new Proxy<T>(of, { get });
+  const get = (target: object, name: string | symbol) => {
     const value: unknown = Reflect.get(target, name, target);
+    if (name === "attachments" && typeof value === "object" && value !== null) return dying(value);
     if (typeof value !== "function") return value;
     if (WITHOUT_CALL.includes(name)) return value.bind(target);
     return (...args: unknown[]) => call(() => value.apply(target, args));
   };
-  return { store: new Proxy(store, { get }), calls: () => calls };
+  return { store: dying(store), calls: () => calls };
 }

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import type { Document, MongoClientOptions } from "mongodb";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { DomainError } from "../../src/domain/errors.js";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
@@ -8,7 +8,7 @@ import { entries, own, seqs } from "../contract/log-store/fixtures.js";
 import { commandsOf } from "../support/mongo-commands.js";
 import { databaseNameOf, openMongoDatabase } from "../support/mongo-database.js";
 import { MongoFailpoints } from "../support/mongo-failpoints.js";
-import { type MongoProxy, startMongoProxy } from "../support/mongo-proxy.js";
+import { startMongoProxy } from "../support/mongo-proxy.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { ATTACHMENT_OPERATIONS } from "./attachment-operations.js";
 import { OPERATIONS, type Operation } from "./store-operations.js";
@@ -58,13 +58,11 @@ afterAll(async () => {
 describe.skipIf(!server)("while the server fails", () => {
   let database: MongoLogDatabase;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     database = await openMongoDatabase(server, { driver: POLLING });
   });
-  afterEach(async () => {
-    await failpoints.off();
-    await database.close();
-  });
+  afterEach(() => failpoints.off());
+  afterAll(() => database?.close());
 
   describe.each(ALL)("$name", (operation) => {
     it("gives the right answer or error, and takes effect once, when anything fails once", async () => {
@@ -99,16 +97,22 @@ describe.skipIf(!server)("while the server fails", () => {
 });
 
 describe.skipIf(!server)("an answer lost after the command", () => {
-  it.each(ALL)("$name", (operation) =>
-    throughProxy(async (database, proxy) => {
-      for (const name of await namesOf(operation, database)) {
-        const store = await prepare(operation, database);
-        const lost = proxy.loseAnswerTo(name);
-        await expectOutcome(operation, store, { fault: name, mayFail: operation.mayFail });
-        await lost;
-      }
-    }),
-  );
+  let opened: Awaited<ReturnType<typeof openThroughProxy>>;
+
+  beforeAll(async () => {
+    opened = await openThroughProxy();
+  });
+  afterAll(() => opened?.close());
+
+  it.each(ALL)("$name", async (operation) => {
+    const { database, proxy } = opened;
+    for (const name of await namesOf(operation, database)) {
+      const store = await prepare(operation, database);
+      const lost = proxy.loseAnswerTo(name);
+      await expectOutcome(operation, store, { fault: name, mayFail: operation.mayFail });
+      await lost;
+    }
+  });
 });
 
 it.skipIf(!server)(
@@ -141,8 +145,9 @@ it.skipIf(!server)(
   },
 );
 
-it.skipIf(!server)("a connection reset while a large append is written does not fail the append", () =>
-  throughProxy(async (database, proxy) => {
+it.skipIf(!server)("a connection reset while a large append is written does not fail the append", async () => {
+  const { database, proxy, close } = await openThroughProxy();
+  try {
     const store = database.namespace("default");
     await own(store, "u.1");
     // So much does not fit into the buffers of a socket.
@@ -152,23 +157,24 @@ it.skipIf(!server)("a connection reset while a large append is written does not 
     expect(await store.append("u.1", 1, large)).toBe(3);
     await hasReset;
     expect(await seqs(store, "u.1", 1, 9)).toEqual([1, 2, 3]);
-  }),
-);
+  } finally {
+    await close();
+  }
+});
 
-/** Runs this on a new database that is reached through a proxy. */
-async function throughProxy(run: (database: MongoLogDatabase, proxy: MongoProxy) => Promise<void>): Promise<void> {
+/** Opens a new database that is reached through a proxy. */
+async function openThroughProxy() {
   const proxy = await startMongoProxy(Number(new URL(server?.uri ?? "").port));
   const uri = `mongodb://127.0.0.1:${proxy.port}/?directConnection=true`;
   const database = await MongoLogDatabase.connect(freshDatabaseUrl({ uri }), {
     driver: { ...POLLING, monitorCommands: true },
   });
-  try {
-    await run(database, proxy);
-  } finally {
+  const close = async () => {
     await clear(database);
     await database.close();
     await proxy.close();
-  }
+  };
+  return { database, proxy, close };
 }
 
 /** Runs the operation, and expects the right answer, or an error where the operation may fail. */

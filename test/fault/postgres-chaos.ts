@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, describe, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
+import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { type Random, seededRandom } from "../simulation/random.js";
+import { schemaOf } from "../support/postgres-database.js";
 import { freshSchemaUrl, type OwnPostgresServer, query, startOwnPostgresServer } from "../support/postgres-server.js";
 import { type ChaosSizes, PROCESSES } from "./chaos.js";
 import type { Fleet } from "./chaos-fleet.js";
@@ -29,9 +32,40 @@ export function describeChaos(sizes: PostgresChaosSizes): void {
     const timeout = 2 * sizes.durationMs + 1_200_000;
     it.skipIf(!server)("lose, double and move nothing that was acknowledged", { timeout }, async () => {
       const own = server as OwnPostgresServer;
-      await runServices(freshSchemaUrl(own), sizes, (fleet, seed) => disturb(fleet, own, seededRandom(seed), sizes));
+      const url = freshSchemaUrl(own);
+      const uploaders = await runServices(url, sizes, (fleet, seed) => disturb(fleet, own, seededRandom(seed), sizes));
+      await expectNothingLeft(url, uploaders);
     });
   });
+}
+
+/** Expects that sweeps leave the attachments that messages name, and neither rows, pieces nor namings of others. */
+async function expectNothingLeft(url: string, uploaders: Awaited<ReturnType<typeof runServices>>): Promise<void> {
+  const database = await PostgresLogDatabase.connect(url);
+  const provider = new LogHistoryProvider(database.namespace("default"), { sweepAgeMs: 0, attachmentIdleMs: 0 });
+  const s = schemaOf(database);
+  const leftAfterSweep = async () => {
+    await provider.sweep({});
+    const rows = await query(url, `SELECT attachment_id AS id FROM ${s}.attachments ORDER BY attachment_id`);
+    const [stray] = await query(
+      url,
+      `SELECT
+        (SELECT count(*)::int FROM ${s}.attachment_pieces AS p
+          WHERE NOT EXISTS (SELECT 1 FROM ${s}.attachments AS a WHERE (a.uid, a.log) = (p.uid, p.log))) AS pieces,
+        (SELECT count(*)::int FROM ${s}.attachment_names AS n
+          WHERE NOT EXISTS (SELECT 1 FROM ${s}.messages AS m WHERE (m.uid, m.log, m.seq) = (n.uid, n.log, n.seq))
+        ) AS namings`,
+    );
+    return { named: rows.map(({ id }) => id as string).sort(), stray };
+  };
+  try {
+    const named = uploaders.flatMap((one) => one.named).sort();
+    expect(named.length).toBeGreaterThan(0);
+    await expect.poll(leftAfterSweep).toEqual({ named, stray: { pieces: 0, namings: 0 } });
+  } finally {
+    await provider.close();
+    await database.close();
+  }
 }
 
 /** Causes faults in a random order, each at least once and then again and again. */

@@ -1,11 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import pg from "pg";
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { schemaScript } from "../../src/storage/postgres/prepare-schema.js";
+import { ATTACHMENT_TABLES } from "../../src/storage/postgres/schema.js";
 import { poll } from "../support/poll.js";
 import { freshDatabaseUrl, query, startOwnPostgresServer } from "../support/postgres-server.js";
 
@@ -15,7 +17,10 @@ const server = await startOwnPostgresServer({
 });
 afterAll(() => server?.stop());
 
-const SECRETS = ["hunter1", "hunter2", "hunter3"];
+/** The last ones are in the bytes, the name, the media type and the id of an attachment. */
+const SECRETS = ["hunter1", "hunter2", "hunter3", "hunter4", "hunter5", "hunter6", "hunter7"];
+const SECRET = /hunter\d/;
+const TABLES = ["messages", ...ATTACHMENT_TABLES].map((table) => `session_pool.${table}`);
 const MESSAGES = "session_pool.messages";
 
 let url: string;
@@ -32,11 +37,28 @@ async function eraseSecrets(): Promise<void> {
   await provider.startDraft("s", { id: "draft", role: "assistant", parts: [] });
   await provider.extendDraft("s", "draft", 1, [{ kind: "append_text", partId: "p", text: "hunter3" }]);
   await provider.finishDraft("s", "draft", { version: 2 });
+  for (const attachmentId of ["hunter7", "kept"]) await upload("s", attachmentId);
+  await provider.logMessages("s", [naming("naming", "hunter7"), naming("other", "kept")]);
   await provider.forkConversation("s", "fork", { as: "fork" });
-  await query(url, `ANALYZE ${MESSAGES}`);
-  for (const id of ["short", "long", "draft"]) await provider.eraseMessage("s", id);
-  const rows = await query(url, `SELECT * FROM ${MESSAGES}`);
-  expect(JSON.stringify(rows)).not.toMatch(/hunter\d/);
+  await query(url, `ANALYZE ${TABLES.join(", ")}`);
+  for (const id of ["short", "long", "draft", "naming"]) await provider.eraseMessage("s", id);
+  for (const table of TABLES) {
+    const rows = await query(url, `SELECT t.* FROM ${table} AS t WHERE NOT t::text LIKE '%kept%'`);
+    expect(JSON.stringify(rows), table).not.toMatch(SECRET);
+  }
+}
+
+/** Uploads bytes whose middle is a secret, but for the attachment `kept`, which is erased by no message. */
+async function upload(sessionId: string, attachmentId: string): Promise<void> {
+  const isSecret = attachmentId !== "kept";
+  const [bytes, name, type] = isSecret ? ["hunter4", "hunter5.txt", "text/hunter6"] : ["kept", "kept.txt", "text/kept"];
+  const chunk = Buffer.from(`${filler(200_000)} ${bytes} ${filler(200_000)}`);
+  await provider.uploadAttachment(sessionId, { attachmentId, name, mediaType: type }, Readable.from([chunk]));
+}
+
+function naming(id: string, attachmentId: string) {
+  const attachment = { attachmentId, mediaType: "", name: "", size: 0, sha256: "" };
+  return { id, role: "user", parts: [{ id: "", type: "file", text: "", attachment }] };
 }
 
 function says(id: string, text: string) {
@@ -66,18 +88,26 @@ async function holdersOfSecrets(): Promise<readonly string[]> {
   return found.map(({ name }) => name as string);
 }
 
-/** How many row versions of the messages, and of what they keep out of line, hold a secret, seen by anybody or not. */
-async function versionsWithSecrets(): Promise<number> {
-  const [found] = await query(
+/** The tables of which row versions, also of what is kept out of line, hold a secret, seen by anybody or not. */
+async function tablesWithSecrets(): Promise<readonly unknown[]> {
+  const found = await query(
     url,
     "CREATE EXTENSION IF NOT EXISTS pageinspect",
-    `SELECT count(*)::int AS versions
-      FROM pg_class AS c, unnest(ARRAY[c.oid, c.reltoastrelid]) AS t(oid),
+    `SELECT DISTINCT 'session_pool.' || c.relname AS name
+      FROM unnest('{${TABLES}}'::regclass[]) AS named(oid) JOIN pg_class AS c ON c.oid = named.oid,
+        unnest(ARRAY[c.oid, nullif(c.reltoastrelid, 0)]) AS t(oid),
         generate_series(0, pg_relation_size(t.oid) / 8192 - 1) AS page,
         heap_page_items(get_raw_page(t.oid::regclass::text, page::int)) AS version
-      WHERE c.oid = '${MESSAGES}'::regclass AND encode(version.t_data, 'escape') ~ 'hunter[123]'`,
+      WHERE encode(version.t_data, 'escape') ~ 'hunter[1-7]'`,
   );
-  return found?.versions as number;
+  return found.map(({ name }) => name);
+}
+
+async function downloaded(sessionId: string, attachmentId: string): Promise<string> {
+  const { pieces } = await provider.getAttachment(sessionId, attachmentId, {});
+  let text = "";
+  for await (const piece of pieces) text += Buffer.from(piece).toString();
+  return text;
 }
 
 /** A connection of its own, which the test's end closes. */
@@ -98,9 +128,9 @@ describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
   });
 
   it("old versions of rows stay until a vacuum clears them away", async () => {
-    expect(await versionsWithSecrets()).toBeGreaterThan(0);
+    expect(new Set(await tablesWithSecrets())).toEqual(new Set(TABLES));
     await database.vacuum({ full: false });
-    expect(await versionsWithSecrets()).toBe(0);
+    expect(await tablesWithSecrets()).toEqual([]);
   });
 
   it("a full vacuum leaves nothing in the files of tables and indexes", async () => {
@@ -108,7 +138,9 @@ describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
     expect(await holdersOfSecrets()).not.toEqual([]);
     await database.vacuum({ full: true });
     expect(await holdersOfSecrets()).toEqual([]);
-    expect(await provider.getMessageCount("s")).toBe(33);
+    expect(await provider.getMessageCount("s")).toBe(35);
+    expect(await downloaded("fork", "kept")).toContain(" kept ");
+    await expect(downloaded("s", "hunter7")).rejects.toMatchObject({ code: "not_found" });
     expect(await provider.getMessage("fork", "short")).toMatchObject({ parts: [{ type: "erased" }] });
   });
 
@@ -130,7 +162,7 @@ describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
     await poll(() => pages > 0, "it tells how many pages there are");
     await reader.query("COMMIT");
     await vacuuming;
-    expect(await versionsWithSecrets()).toBe(0);
+    expect(await tablesWithSecrets()).toEqual([]);
   });
 
   it("a vacuum is refused while transactions may still see old versions, and names them", async () => {

@@ -2,6 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LogStore, SessionRecord } from "../../src/storage/history/log-store.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { arriving, begun } from "../contract/log-store/attachment-fixtures.js";
 import { created, entries, entry, fill, next, record, replaced, T0 } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { emptyPostgres, openPostgresDatabases, schemaOf } from "../support/postgres-database.js";
@@ -174,7 +175,41 @@ describe.skipIf(!server)("deletions of messages", () => {
   });
 });
 
+describe.skipIf(!server)("attachments that two processes write", () => {
+  const complete = (store: LogStore, log: string) => async () =>
+    store.attachments?.complete({ log, size: 1, sha256: "", createTimeMicros: 1, seenMs: 1 });
+
+  it("give an id to the first one that is complete, and its row to the other", async () => {
+    for (const log of ["u.2", "u.3"]) await begun(one, log, { attachmentId: "a" });
+    const [first, second] = await inOrder(RECORD, complete(one, "u.2"), complete(two, "u.3"));
+    expect(first).toMatchObject({ log: "u.2", state: "stored" });
+    expect(second).toEqual(first);
+    expect(await one.attachments?.usage("u")).toEqual({ bytes: 1, arriving: 1 });
+  });
+
+  it("are gone for a session that the first write has deleted", async () => {
+    const before = (await begun(one, "u.2")) && ((await one.readRecordByUid("u")) as SessionRecord);
+    const deleting = () => one.replaceRecord(next(before, { deleted: true }), before.revision);
+    expect((await inOrder(RECORD, deleting, complete(two, "u.2")))[1]).toBe("gone");
+    expect(await two.attachments?.begin(arriving("u.3"))).toBe("gone");
+  });
+
+  it("let a piece that waits for a sweep be stored nowhere, and a sweep find one that came first", async () => {
+    await begun(one, "u.2");
+    const doom = async () => one.attachments?.change("u.2", { seenMs: 0, state: "doomed" });
+    const put = async () => two.attachments?.putPiece("u.2", 1, Buffer.from("piece"));
+    expect(await inOrder(ATTACHMENT, doom, put)).toEqual([undefined, "gone"]);
+    expect(await one.attachments?.lastPiece("u.2")).toBe(0);
+    await one.attachments?.remove("u.2");
+    await begun(one, "u.2");
+    expect(await inOrder(ATTACHMENT, put, doom)).toEqual(["stored", undefined]);
+    expect(await one.deleteEntries({ log: "u.2", first: 1, last: 9 }, 9)).toBe(false);
+    expect(await one.attachments?.lastPiece("u.2")).toBe(0);
+  });
+});
+
 /** What the first write waits for. */
+const ATTACHMENT = () => `SELECT FROM ${s}.attachments WHERE uid = 'u' FOR UPDATE`;
 const RECORD = () => `SELECT FROM ${s}.sessions WHERE uid = 'u' FOR UPDATE`;
 const LABEL = () => `SELECT FROM ${s}.labels WHERE uid = 'u' FOR UPDATE`;
 const MESSAGE = () => `SELECT FROM ${s}.messages WHERE seq = 1 FOR UPDATE`;

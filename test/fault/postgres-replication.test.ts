@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LogStore } from "../../src/storage/history/log-store.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
-import { created, entry, fill, record, seqs } from "../contract/log-store/fixtures.js";
+import { arriving, begun, naming } from "../contract/log-store/attachment-fixtures.js";
+import { created, entry, fill, own, record, seqs } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { type PostgresPair, startPostgresPair } from "../support/postgres-pair.js";
 import { type PostgresProxy, startPostgresProxy } from "../support/postgres-proxy.js";
@@ -80,6 +81,36 @@ const WRITES: readonly Write[] = [
     prepare: () => store.createRecord(record("u", hidden)),
     run: () => store.publishRecord(record("u", { sessionId: "s" })),
     answer: "published",
+  },
+  {
+    name: "append that names an attachment",
+    prepare: () => own(store, "u.1"),
+    run: () => store.append("u.1", 1, [naming("u.1", 1, ["a", "u.2"])]),
+    answer: 1,
+  },
+  {
+    name: "begin of an attachment",
+    prepare: () => created(store, "u"),
+    run: async () => store.attachments?.begin(arriving("u.2")),
+    answer: "stored",
+  },
+  {
+    name: "putPiece",
+    prepare: () => begun(store, "u.2"),
+    run: async () => store.attachments?.putPiece("u.2", 1, Buffer.from("piece")),
+    answer: "stored",
+  },
+  {
+    name: "complete of an attachment",
+    prepare: () => begun(store, "u.2"),
+    run: async () => store.attachments?.complete({ log: "u.2", size: 0, sha256: "", createTimeMicros: 1, seenMs: 1 }),
+    answer: expect.objectContaining({ state: "stored" }),
+  },
+  {
+    name: "change of an attachment",
+    prepare: () => begun(store, "u.2"),
+    run: async () => store.attachments?.change("u.2", { seenMs: 0, state: "doomed" }),
+    answer: undefined,
   },
 ];
 

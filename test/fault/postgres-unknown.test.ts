@@ -1,7 +1,8 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LogStore, SessionRecord } from "../../src/storage/history/log-store.js";
+import type { LogStore, SessionRecord, StoredAttachment } from "../../src/storage/history/log-store.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
+import { begun, naming } from "../contract/log-store/attachment-fixtures.js";
 import { created, entries, entry, fill, next, record, replaced, seqs } from "../contract/log-store/fixtures.js";
 import { poll } from "../support/poll.js";
 import { schemaOf } from "../support/postgres-database.js";
@@ -70,6 +71,8 @@ async function untilWaiting(count: number): Promise<void> {
 
 const isAppend = (text: string) => text.includes("append_");
 const isSeal = (text: string) => text.includes("seal_1");
+const isPiece = (text: string) => text.includes("attachment_pieces");
+const isCompletion = (text: string) => text.includes("complete_attachment");
 /** A replacement or a publication. */
 const isReplacement = (text: string) => text.includes("AS s SET session_id");
 const isCreation = (text: string) => /INSERT INTO \S+sessions.*ON CONFLICT DO NOTHING/s.test(text);
@@ -105,6 +108,17 @@ describe.skipIf(!server)("a first send that still runs when it is repeated", () 
     expect(await store.readRecord("s")).toMatchObject({ revision: 1 });
   });
 
+  it("of an attachment's end is answered by what it has stored, also where another one has the id", async () => {
+    for (const log of ["u.2", "u.3"]) await begun(store, log, { attachmentId: "a" });
+    const complete = (log: string, table = store.attachments) =>
+      table?.complete({ log, size: 7, sha256: "", createTimeMicros: 1, seenMs: 1 });
+    proxy.meet((text) => (isCompletion(text) ? "running" : undefined));
+    const both = () => Promise.all([complete("u.2"), complete("u.3", other.attachments)]);
+    const answers = (await whileLocked("u", 3, both)) as readonly StoredAttachment[];
+    expect(new Set(answers.map(({ log }) => log)).size).toBe(1);
+    expect(await store.attachments?.find("u", ["a"])).toEqual([answers[0]]);
+  });
+
   it("of a creation is answered as created, whether or not it has stored the record when the uid is blocked", async () => {
     // The first send waits, before it stores anything, for a session with the same id whose making is not committed.
     await locker.query("BEGIN");
@@ -132,6 +146,16 @@ describe.skipIf(!server)("a first send that still runs when it is repeated", () 
 });
 
 describe.skipIf(!server)("a first send that arrives after its repeat", () => {
+  it("of a piece stores nothing in an upload that was given up since", async () => {
+    await begun(store, "u.2");
+    const late = proxy.meet((text) => (text.includes("INSERT INTO") && isPiece(text) ? "late" : undefined));
+    expect(await store.attachments?.putPiece("u.2", 1, Buffer.from("piece"))).toBe("stored");
+    await store.attachments?.change("u.2", { seenMs: 0, state: "doomed" });
+    await store.deleteEntries({ log: "u.2", first: 1, last: 9 }, 9);
+    await late.deliver();
+    expect(await store.attachments?.lastPiece("u.2")).toBe(0);
+  });
+
   it("of an append stores nothing more", async () => {
     await fill(store, "u.1", 1, 2);
     const late = proxy.meet((text) => (isAppend(text) ? "late" : undefined));
@@ -176,6 +200,14 @@ describe.skipIf(!server)("a first send that arrives after its repeat", () => {
 });
 
 describe.skipIf(!server)("a write whose answer was lost", () => {
+  it("that named attachments is answered as stored, and named them once", async () => {
+    await fill(store, "u.1", 1, 2);
+    const append = () => store.append("u.1", 3, [naming("u.1", 3, ["a", "u.2"])]);
+    const goOn = () => other.append("u.1", 4, [naming("u.1", 4, ["a", "u.2"])]);
+    expect(await changedMeanwhile(isAppend, append, goOn)).toBe(1);
+    expect((await store.attachments?.namings("u.2", undefined, 9))?.map(({ seq }) => seq)).toEqual([3, 4]);
+  });
+
   it("that appended is answered as stored, even if another append and a seal have followed it", async () => {
     await fill(store, "u.1", 1, 2);
     const append = () => store.append("u.1", 3, [entry("u.1", 3)]);

@@ -7,6 +7,7 @@ import { LogHistoryProvider } from "../../src/storage/history/log-history-provid
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
 import type { SweepReport } from "../../src/storage/storage-provider.js";
 import { type Operation, type Outcome, perform } from "../simulation/operations.js";
+import { contentOf } from "./attached-content.js";
 
 /** The commands of a child process. Each is a line of JSON with a number, and its answer has the same number. */
 export type Command =
@@ -32,10 +33,10 @@ export interface DraftCall {
   readonly text: string;
 }
 
-/** A call about attachments. An uploaded one consists of its id, again and again. */
+/** A call about attachments. */
 export interface AttachmentCall {
   readonly sessionId: string;
-  readonly call: "upload" | "append" | "deleteMessage" | "deleteAttachment";
+  readonly call: "upload" | "append" | "deleteMessage" | "eraseMessage" | "deleteAttachment";
   /** Of the attachment, or of the message. */
   readonly id: string;
   readonly size?: number;
@@ -147,7 +148,7 @@ function attach({ sessionId, call, id, size = 0, names = [] }: AttachmentCall): 
     switch (call) {
       case "upload":
         await provider.createSession({ sessionId });
-        await provider.uploadAttachment(sessionId, { attachmentId: id }, inChunks(Buffer.alloc(size, `${id};`)));
+        await provider.uploadAttachment(sessionId, { attachmentId: id }, inChunks(contentOf(sessionId, id, size)));
         break;
       case "append": {
         const facts = { mediaType: "", name: "", size: 0, sha256: "" };
@@ -162,6 +163,9 @@ function attach({ sessionId, call, id, size = 0, names = [] }: AttachmentCall): 
       }
       case "deleteMessage":
         await provider.deleteMessage(sessionId, id);
+        break;
+      case "eraseMessage":
+        await provider.eraseMessage(sessionId, id);
         break;
       case "deleteAttachment":
         await provider.deleteAttachment(sessionId, id);

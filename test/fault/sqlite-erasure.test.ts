@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { NewChatMessage } from "../../src/domain/chat-message.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { SqliteLogDatabase } from "../../src/storage/sqlite/sqlite-log-database.js";
+import { poll } from "../support/poll.js";
 
 /**
  * Enough sessions and messages that pages are split and balanced many times, which leaves old texts in pages that are
@@ -111,6 +112,30 @@ it("no file contains the bytes or the name of an erased attachment, and all othe
     for await (const piece of pieces) read.push(piece);
     expect(Buffer.concat(read).equals(contentOf(id, (Number(id.slice(1)) % 4) * 300_000 + 50))).toBe(true);
   }
+});
+
+it("no file contains what an interrupted upload of an erased attachment has left", async () => {
+  const store = database.namespace("default");
+  const provider = new LogHistoryProvider(store);
+  await provider.createSession({ sessionId: "s" });
+  const [bytes, others] = [contentOf("a", 1000), contentOf("b", 1000)];
+  async function* cut(content: Buffer): AsyncGenerator<Buffer> {
+    yield Buffer.concat([content, Buffer.alloc(300_000)]);
+    // A process that dies takes nothing back.
+    await new Promise(() => {});
+  }
+  const calls = [new AbortController(), new AbortController()] as const;
+  for (const [i, [attachmentId, content]] of [["a", bytes] as const, ["b", others] as const].entries()) {
+    const call = { signal: calls[i]?.signal };
+    provider.uploadAttachment("s", { attachmentId }, cut(content), call).catch(() => {});
+  }
+  const marks = [markOf("a", 0), markOf("b", 0)];
+  await poll(() => held(marks).length === 2, "the first pieces are stored");
+  await upload(provider, "a", bytes);
+  await provider.logMessages("s", [showing("m", "a")]);
+  await provider.eraseMessage("s", "m");
+  expect(held(marks)).toEqual([markOf("b", 0)]);
+  for (const call of calls) call.abort();
 });
 
 /** Text that says at each place what it is of. */

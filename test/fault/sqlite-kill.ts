@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -54,7 +54,7 @@ export function describeKills(rounds: number): void {
       }
       const last = new SqliteProcess(child.script, path);
       await check(last, clients, shared, others);
-      await clearAway(last, clients, others);
+      await clearAway(last, clients, others, path);
       await last.end();
     });
   });
@@ -99,10 +99,12 @@ async function clearAway(
   process: SqliteProcess,
   clients: readonly SqliteClient[],
   others: readonly (SqliteDrafter | SqliteUploader)[],
+  path: string,
 ): Promise<void> {
   await process.tell({ do: "sweep", repair: true });
   expect(await process.tell<Inspection>({ do: "inspect" })).toMatchObject({ integrity: "ok", orphans: [] });
   await untilOnlyNamed(process, others);
+  for (const other of others) if (other instanceof SqliteUploader) await checkErasures(process, other, path);
   for (const client of clients) {
     await client.check(process);
     await client.deleteAll(process);
@@ -117,6 +119,16 @@ async function clearAway(
   }
   const left = await process.tell<Inspection>({ do: "inspect" });
   expect(left).toEqual({ integrity: "ok", orphans: [], records: 0, places: 0, attached: [0, 0, 0] });
+}
+
+/** Erases messages, and looks for the bytes of their attachments in all files. */
+async function checkErasures(process: SqliteProcess, uploader: SqliteUploader, path: string): Promise<void> {
+  const { gone, kept } = await uploader.eraseSome(process);
+  await uploader.check(process);
+  const files = [path, `${path}-wal`, `${path}-shm`].map((file) => readFileSync(file));
+  const held = (marks: readonly string[]) => marks.filter((mark) => files.some((bytes) => bytes.includes(mark)));
+  expect(held(gone)).toEqual([]);
+  expect(held(kept)).toEqual(kept);
 }
 
 /** Sweeps until the only attachments that are left are those that messages name, with exactly their pieces. */

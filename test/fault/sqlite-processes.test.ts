@@ -56,6 +56,7 @@ describe("several processes on one SQLite file", () => {
       orphans: [],
       records: 1,
       places: ids.length,
+      attached: [0, 0, 0],
     });
     await Promise.all(processes.map((one) => one.end()));
   });

@@ -1,11 +1,15 @@
 import { createHash } from "node:crypto";
 import { expect } from "vitest";
 import type { Random } from "../simulation/random.js";
+import { contentOf, markOf } from "./attached-content.js";
 import type { AttachmentCall, Shown } from "./sqlite-child.js";
 import { Killed, type SqliteProcess } from "./sqlite-process.js";
 
 /** A few pieces, of which the last one may be short. */
-const MOST_BYTES = 700_000;
+const MOST_BYTES = 600_000;
+const LONG_BYTES = 100;
+/** An erasure writes the whole file anew. */
+const ERASED = 3;
 
 /**
  * Uploads attachments to a session of its own and appends messages that name them, one call after the other, while
@@ -52,12 +56,28 @@ export class SqliteUploader {
     for (const [id, found] of shown.contents) {
       const size = this.#sizes.get(id) as number;
       const whole = createHash("sha256")
-        .update(Buffer.alloc(size, `${id};`))
+        .update(contentOf(sessionId, id, size))
         .digest("hex");
       // What nothing names may have been swept.
       if (named.has(id) || found !== "not_found") expect(found, `${id} of ${sessionId}`).toBe(whole);
       else this.#sizes.delete(id);
     }
+  }
+
+  /**
+   * Erases some messages. Resolves to what no file may contain from then on, and to what one must contain, both
+   * of attachments that are long enough.
+   */
+  async eraseSome(
+    process: SqliteProcess,
+  ): Promise<{ readonly gone: readonly string[]; readonly kept: readonly string[] }> {
+    const before = [...this.named.keys()];
+    const messages = [...this.#messages.keys()].slice(0, ERASED);
+    for (const id of messages) await this.#send(process, { sessionId: this.sessionId, call: "eraseMessage", id });
+    const { named } = this;
+    const long = before.filter((id) => (this.#sizes.get(id) ?? 0) > LONG_BYTES);
+    const marks = (ids: readonly string[]) => ids.map((id) => markOf(this.sessionId, id));
+    return { gone: marks(long.filter((id) => !named.has(id))), kept: marks(long.filter((id) => named.has(id))) };
   }
 
   #next(): AttachmentCall {
@@ -72,7 +92,8 @@ export class SqliteUploader {
       return { sessionId, call: "upload", id, size };
     }
     const [message] = this.#messages.keys();
-    if (dice < 50 && message !== undefined) return { sessionId, call: "deleteMessage", id: message };
+    if (dice < 49 && message !== undefined) return { sessionId, call: "deleteMessage", id: message };
+    if (dice < 50 && message !== undefined) return { sessionId, call: "eraseMessage", id: message };
     const id = this.#random.pick(known);
     if (dice < 55) return { sessionId, call: "deleteAttachment", id };
     if (dice < 60) return { sessionId, call: "upload", id, size: this.#sizes.get(id) as number };
@@ -97,6 +118,9 @@ export class SqliteUploader {
       case "deleteMessage":
         this.#messages.delete(id);
         return expect(answer, JSON.stringify(given)).toMatch(isRepeated ? /^(done|not_found)$/ : /^done$/);
+      case "eraseMessage":
+        this.#messages.set(id, []);
+        return expect(answer, JSON.stringify(given)).toBe("done");
       case "deleteAttachment":
         if (this.named.has(id)) return expect(answer, JSON.stringify(given)).toBe("failed_precondition");
         // A deleted message that no sweep has cleared away yet still names it.

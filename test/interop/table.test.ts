@@ -178,13 +178,13 @@ function withAny(value: JsonValue): unknown {
 /**
  * Whether a call of the method can fail this way. A key with the scope read is refused only where another scope is
  * needed, and a key with the scope write only where admin is needed. ListTodos succeeds on a provider that lacks the
- * operation. A stream has no deadline that a hanging store could exceed.
+ * operation. A watch has no deadline that a hanging store could exceed.
  */
-function canFail({ scope, desc }: ApiMethod, { key, store }: Failure): boolean {
+function canFail({ scope, desc, isTransfer }: ApiMethod, { key, store }: Failure): boolean {
   if (key === "read") return scope !== "read";
   if (key === "write") return scope === "admin";
   if (store === "lacking") return rpcOf(desc) !== LIST_TODOS;
-  return !(store === "hanging" && desc.methodKind !== "unary");
+  return !(store === "hanging" && desc.methodKind === "server_streaming" && !isTransfer);
 }
 
 function goodRow(rpc: Rpc): Row {

@@ -196,8 +196,8 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
   rule(
     "raise-before-child:restore",
     `${HISTORY}/transfer/owners.ts`,
-    'const owner = await this.#context.store.raiseForks(ranges[0]?.ownerId ?? "");',
-    `const owner = await this.#context.store.readRecord(ranges[0]?.ownerId ?? "");
+    "const owner = await this.#context.store.raiseForks(ownerId);",
+    `const owner = await this.#context.store.readRecord(ownerId);
      if (owner) await this.#context.store.addFork(owner.uid, 1);`,
   ),
   rule(

@@ -45,6 +45,22 @@ export class GrpcClient {
     });
   }
 
+  /** Sends a stream of messages. */
+  upload(desc: DescMethod, messages: readonly Message[], { key }: CallOptions = {}): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const wire = wireMethod(desc);
+      const encode = (value: Message) => Buffer.from(wire.encodeRequest(value));
+      const decode = (response: Buffer) => wire.decodeResponse(response);
+      const path = `/${desc.parent.typeName}/${desc.name}`;
+      const stream = this.#client.makeClientStreamRequest(path, encode, decode, metadataOf(key), (error, answer) => {
+        if (error !== null) resolve({ code: error.code, message: error.details });
+        else resolve({ answer: toJson(desc.output, answer as Message) });
+      });
+      for (const message of messages) stream.write(message);
+      stream.end();
+    });
+  }
+
   stream(
     service: DescService,
     name: string,

@@ -3,6 +3,7 @@ import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/m
 import { freshDatabaseUrl, type MongoServer } from "./mongo-server.js";
 
 const MONITORED: MongoClientOptions = { monitorCommands: true };
+const WRITES: ReadonlySet<string> = new Set(["insert", "update", "findAndModify"]);
 
 /** Opens a new database on the server. Closing it drops it, unless the tests throw the server away anyway. */
 export async function openMongoDatabase(
@@ -36,13 +37,26 @@ export async function openMongoDatabases(
   return all;
 }
 
+const COLLECTIONS = ["sessions", "messages", "todos", "attachments", "attachment_pieces"] as const;
+
 /**
- * Deletes all sessions and messages of the database. SecantusDB reads an index from its start, so calls would become
- * slower with each case that leaves something behind.
+ * Empties all collections of the database, or those of `written`. SecantusDB reads an index from its start, so calls
+ * would become slower with each case that leaves something behind.
  */
-export async function emptyDatabase(db: Db): Promise<void> {
-  for (const name of ["sessions", "messages", "todos", "attachments", "attachment_pieces"])
-    await db.collection(name).deleteMany({});
+export async function emptyDatabase(db: Db, written: ReadonlySet<unknown> = new Set(COLLECTIONS)): Promise<void> {
+  const names = COLLECTIONS.filter((name) => written.has(name));
+  await Promise.all(names.map((name) => db.collection(name).deleteMany({})));
+}
+
+/** The names of the collections that these connections have written to, from now on. */
+export function collectionsWritten(databases: readonly MongoLogDatabase[]): Set<unknown> {
+  const written = new Set<unknown>();
+  for (const { client } of databases) {
+    client.on("commandStarted", ({ commandName, command }) => {
+      if (WRITES.has(commandName)) written.add(command[commandName]);
+    });
+  }
+  return written;
 }
 
 export function databaseNameOf({ name }: MongoLogDatabase): string {

@@ -37,6 +37,7 @@ export const TEST_CONFIG: ServeConfig = {
   retentionMs: Number.POSITIVE_INFINITY,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,
+  attachmentIdleMs: 86_400_000,
   namespaceIdleMs: 900_000,
   shutdownMs: 10_000,
   tracing: false,

@@ -5,6 +5,7 @@ import { codeName } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext } from "../../api/method-table.js";
 import { VERSION } from "../../version.js";
+import { addAttachments } from "./attachments.js";
 import { methodOf, rpcCaller } from "./call-rpc.js";
 import { type Tool, toolsFor } from "./tools.js";
 
@@ -18,6 +19,7 @@ const INSTRUCTIONS =
 export function createMcpServer(context: ApiContext, options: { readonly allowWrites: boolean }): McpServer {
   const server = new McpServer({ name: "session-pool", version: VERSION }, { instructions: INSTRUCTIONS });
   for (const tool of toolsFor(options)) addTool(server, tool, context);
+  addAttachments(server, context);
   return server;
 }
 

@@ -1,5 +1,6 @@
 import { type ZodRawShape, z } from "zod";
 import { DomainError } from "../../domain/errors.js";
+import { listAttachments } from "./attachments.js";
 import type { CallRpc } from "./call-rpc.js";
 import type { Json } from "./cut-document.js";
 import { MOST_BYTES, readPage, readTodos } from "./list-page.js";
@@ -73,6 +74,15 @@ const READING: readonly Tool[] = [
       pageToken,
     },
     run: (call, args) => readPage(call, "MessageService.SearchMessages", args, "hits").catch(explainNoIndex),
+  },
+  {
+    name: "list_attachments",
+    title: "List attachments",
+    description:
+      "Lists the attachments of a session, such as pictures, documents and long outputs, with the ids of the messages that name them. The uri of each is a resource with its content.",
+    rpc: "AttachmentService.ListAttachments",
+    input: { sessionId, limit: limit("attachments"), pageToken },
+    run: listAttachments,
   },
   {
     name: "list_todos",

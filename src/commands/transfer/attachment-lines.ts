@@ -3,7 +3,6 @@ import type { Attachment } from "../../domain/attachment.js";
 import { type LineSource, PIECE_START } from "./lines.js";
 
 const PIECE_END = '"}';
-const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 export function pieceLine(bytes: Uint8Array): string {
   const base64 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
@@ -18,8 +17,10 @@ export function isPiece(text: string): boolean {
 function bytesOfPiece(text: string): Buffer | null {
   const line = text.trimEnd();
   const base64 = line.slice(PIECE_START.length, -PIECE_END.length);
-  if (!line.endsWith(PIECE_END) || base64.length % 4 !== 0 || !BASE64.test(base64)) return null;
-  return Buffer.from(base64, "base64");
+  if (!line.endsWith(PIECE_END) || base64.length % 4 !== 0) return null;
+  const bytes = Buffer.from(base64, "base64");
+  // What is no base64 was passed over.
+  return bytes.length === Buffer.byteLength(base64, "base64") ? bytes : null;
 }
 
 /** The bytes of an attachment whose first piece is at a place. What is no base64 is passed over: a check found none. */

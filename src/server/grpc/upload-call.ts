@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
-import { clientGone, noMessage, pausedTooLong } from "../limits/body-errors.js";
+import { uploadBytes } from "../limits/admissions.js";
+import { clientGone, cutOff, noMessage, pausedTooLong } from "../limits/body-errors.js";
 import { CHUNK_BYTES } from "../limits/own-chunks.js";
 import { longestPauseMs } from "../limits/stall.js";
 import { ApiCall, type ApiRoute } from "./api-call.js";
@@ -25,6 +26,10 @@ export class UploadCall extends ApiCall {
   /** How the client's stream has ended. */
   #ended: "whole" | { readonly error: unknown } | undefined;
   #lastChunkBytes = 0;
+  /** How many bytes have arrived of a message that is not complete. */
+  #arrivedBytes = 0;
+  /** What the upload takes besides its messages. */
+  #ownBytes = 0;
   /** Whether the next message was asked for and has not arrived yet. */
   #isWanted = false;
   /** Each decompresses a message that has arrived before it was asked for. */
@@ -40,10 +45,14 @@ export class UploadCall extends ApiCall {
     else this.#begin(message);
   }
 
+  /** grpc-js drops a message that the client has not sent to its end. */
   override onReceiveHalfClose(): void {
-    this.#ended = "whole";
-    if (this.#hasBegun) this.#takeWaiting()?.resolve(DONE);
-    else this.fail(noMessage());
+    if (this.#arrivedBytes > 0) this.refuse(cutOff());
+    else {
+      this.#ended = "whole";
+      if (this.#hasBegun) this.#takeWaiting()?.resolve(DONE);
+      else this.fail(noMessage());
+    }
   }
 
   override onCancel(): void {
@@ -54,12 +63,14 @@ export class UploadCall extends ApiCall {
   override takeChunk(chunk: Buffer): Buffer | undefined {
     this.bodyTimer?.refresh();
     this.#lastChunkBytes = chunk.length + CHUNK_BYTES;
+    this.#arrivedBytes += chunk.length;
     return super.takeChunk(chunk);
   }
 
   /** Messages that arrive together wait as they are, because they may be much larger once decompressed. */
   override async decompress(frame: Buffer, encoding: string): Promise<Buffer> {
     this.receivedBytes = 0;
+    this.#arrivedBytes -= frame.length;
     if (this.#isWanted) this.#isWanted = false;
     else await new Promise<void>((resolve) => this.#early.push(resolve));
     try {
@@ -101,6 +112,8 @@ export class UploadCall extends ApiCall {
     this.#hasBegun = true;
     try {
       const first = this.decode(message);
+      this.#ownBytes = uploadBytes((first as { readonly size?: bigint }).size);
+      this.admission.hold(this.#ownBytes);
       const rest = { [Symbol.asyncIterator]: () => ({ next: () => this.#next() }) };
       this.answering(this.answer(this.options.pipeline.upload(this.route.method, first, rest, this)));
     } catch (error) {
@@ -121,7 +134,7 @@ export class UploadCall extends ApiCall {
     if (this.#ended === "whole") return Promise.resolve(DONE);
     if (this.#ended !== undefined) return Promise.reject(this.#ended.error);
     // The last chunk may hold the beginning of what comes next.
-    this.admission.releaseTo(this.#lastChunkBytes);
+    this.admission.releaseTo(this.#ownBytes + this.#lastChunkBytes);
     this.bodyTimer?.refresh();
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject };

@@ -152,7 +152,8 @@ export function header(request: HttpRequest, name: string): string | undefined {
 
 /**
  * Keeps caches from giving an answer to a caller with another key, or with none, and other servers from learning its
- * URL, which may hold a ticket. An answer that says itself how long it may be kept is for everybody, unless it is private.
+ * URL, which may hold a ticket. An answer that says itself how long it may be kept is for everybody, unless it is
+ * private.
  */
 export function addPrivacy(response: HttpResponse, headers: Headers): void {
   headers["referrer-policy"] = "no-referrer";

@@ -2,6 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
 import type { ServerLimits } from "../../config/config.js";
 import { VALUE_BYTES } from "../../config/server-limits.js";
+import { PIECE_BYTES } from "../../domain/attachment.js";
 import { countedAs, isOfTicket, type Principal } from "../auth/principal.js";
 import type { Connection } from "./connections.js";
 import { CHUNK_BYTES } from "./own-chunks.js";
@@ -51,6 +52,14 @@ class Share {
 const NOBODY = "";
 /** Reserved for pages, which are served even when callers have used up the memory for requests and answers. */
 const PAGE_BYTES = 16 * 1024 * 1024;
+
+/** What a transfer takes besides its messages: the piece that is being stored, and the one that fills up meanwhile. */
+const TRANSFER_BYTES = 2 * PIECE_BYTES;
+
+/** How much memory an upload takes besides its messages; `size`: its bytes, if known. */
+export function uploadBytes(size: bigint | undefined): number {
+  return size === undefined || size > TRANSFER_BYTES || size < 0 ? TRANSFER_BYTES : Number(size);
+}
 
 export interface AdmissionsOptions {
   /** Whether each key has limits of its own. Each ticket has them in any case. */

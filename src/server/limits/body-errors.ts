@@ -19,6 +19,11 @@ export function noMessage(): ApiError {
   return new ApiError(Code.Unimplemented, "The request holds no message; this method takes one");
 }
 
+/** The request ends before the end of its message, or of the frame before that. */
+export function cutOff(where = "its message"): ApiError {
+  return invalidArgument(`The request ends within ${where}`);
+}
+
 /** For methods that are not client streams. */
 export function severalMessages(): ApiError {
   return new ApiError(Code.Unimplemented, "The request holds more than one message; this method takes one");

@@ -7,7 +7,9 @@ import { onCallEnd } from "../../domain/call-end.js";
 /** How long a client may leave an answer unread. */
 export const STALL_MS = 30_000;
 
-/** How long the body of an upload may pause. The limits of time hold for pauses, because its length is up to its size. */
+/**
+ * How long the body of an upload may pause. The limits of time hold for pauses, because its length is up to its size.
+ */
 export function longestPauseMs({ bodyTimeoutMs, unaryDeadlineMs }: ServerLimits): number {
   return Math.min(bodyTimeoutMs, unaryDeadlineMs);
 }

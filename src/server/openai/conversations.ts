@@ -15,6 +15,7 @@ import {
 import { type Session, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { ApiError } from "../../api/api-error.js";
 import type { ExactObject, ExactValue } from "../../codec/exact-json.js";
+import { type Download, withAttached } from "./attached.js";
 import { toItem, toMessage } from "./items.js";
 import type { ListName, ListPlaces } from "./list-places.js";
 import { asList, asObject, badParameter, refuseOthers } from "./read.js";
@@ -41,6 +42,8 @@ export interface ConversationRequest {
   /** What the caller sees. */
   readonly caller: Pick<ListName, "namespace" | "access">;
   readonly places: ListPlaces;
+  /** Reads an attachment of the conversation. */
+  readonly download: Download;
 }
 
 const { createSession, getSession, updateSession, deleteSession } = SessionService.method;
@@ -94,14 +97,16 @@ export async function createItems(rpc: Rpc, { sessionId, body }: ConversationReq
   messages.forEach((message, i) => {
     message.info!.id = messageIds[i] as string;
   });
-  return toList(messages, false);
+  // What was sent lists no attachments.
+  const whole = await Promise.all(messages.map((message) => withAttached(message, async () => undefined)));
+  return toList(whole, false);
 }
 
 export async function retrieveItem(
   rpc: Rpc,
-  { sessionId, itemId: messageId }: ConversationRequest,
+  { sessionId, itemId: messageId, download }: ConversationRequest,
 ): Promise<ExactObject> {
-  return toItem(await rpc(getMessage, { sessionId, messageId }));
+  return toItem(await withAttached(await rpc(getMessage, { sessionId, messageId }), download));
 }
 
 /** Returns the conversation, as OpenAI does. */
@@ -115,7 +120,7 @@ export async function deleteItem(
 
 export async function listItems(
   rpc: Rpc,
-  { sessionId, query, caller, places }: ConversationRequest,
+  { sessionId, query, caller, places, download }: ConversationRequest,
 ): Promise<ExactObject> {
   const after = query.get("after") ?? "";
   const order = query.get("order") ?? "desc";
@@ -128,7 +133,9 @@ export async function listItems(
   const hasMore = messages.nextPageToken !== "" || messages.all.length > limit;
   const ids = shown.map(({ info }) => info?.id ?? "").reverse();
   if (hasMore) places.remember(list, { shown: ids, next: messages.all[limit]?.info?.id, after });
-  return toList(shown, hasMore);
+  const whole: MessageWithParts[] = [];
+  for (const message of shown) whole.push(await withAttached(message, download));
+  return toList(whole, hasMore);
 }
 
 interface Listed {

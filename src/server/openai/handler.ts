@@ -1,4 +1,6 @@
-import { create, type Message } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { AttachmentService, type GetAttachmentResponse } from "../../../gen/sessionpool/v1/attachment_service_pb.js";
 import { ApiError, codeName } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { type ExactValue, parseExactJson, writeExactJson } from "../../codec/exact-json.js";
@@ -67,7 +69,9 @@ async function serve(
   const query = readQuery(url.slice(path.length), route.query);
   const body = await readJson(request, call.admission, limits);
   const { namespace, access } = call.principal;
-  const answer = await route.run(calls.rpcOf(call), { ...route, query, body, places, caller: { namespace, access } });
+  const download = (attachmentId: string) => calls.download(call, route.sessionId, attachmentId);
+  const caller = { namespace, access };
+  const answer = await route.run(calls.rpcOf(call), { ...route, query, body, places, caller, download });
   await sendJson(request, response, toByteString(writeExactJson(answer)), call.admission);
 }
 
@@ -84,7 +88,7 @@ async function readJson(
 
 /** The calls of the API that requests are made of. */
 class Calls {
-  readonly #methods: ReadonlyMap<Operation["admittedAs"], ApiMethod>;
+  readonly #methods: ReadonlyMap<DescMethod, ApiMethod>;
   readonly #pipeline: CallPipeline;
 
   constructor(methods: readonly ApiMethod[], pipeline: CallPipeline) {
@@ -120,7 +124,29 @@ class Calls {
     };
   }
 
-  #methodOf(desc: Operation["admittedAs"]): ApiMethod {
+  /** Reads an attachment, whose bytes count until the request is answered; undefined if there is none. */
+  async download(call: FrontCall, sessionId: string, attachmentId: string): Promise<Buffer | undefined> {
+    const { getAttachment } = AttachmentService.method;
+    const method = this.#methodOf(getAttachment);
+    const admission = this.#pipeline.admit(method, call);
+    try {
+      const request = create(getAttachment.input, { sessionId, attachmentId });
+      const chunks: Uint8Array[] = [];
+      for await (const message of await this.#pipeline.stream(method, request, { ...call, admission })) {
+        const { chunk } = message as GetAttachmentResponse;
+        call.admission.hold(chunk.length);
+        chunks.push(chunk);
+      }
+      return Buffer.concat(chunks);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === Code.NotFound) return undefined;
+      throw error;
+    } finally {
+      admission.end();
+    }
+  }
+
+  #methodOf(desc: DescMethod): ApiMethod {
     const method = this.#methods.get(desc);
     if (method === undefined) throw new Error(`The table of methods lacks ${desc}`);
     return method;

@@ -6,6 +6,7 @@ import type {
   PartSchema,
 } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import type { ExactObject, ExactValue } from "../../codec/exact-json.js";
+import { withoutList } from "./attached.js";
 import { asList, asObject, badParameter } from "./read.js";
 import { fromStored, toStored } from "./stored-values.js";
 
@@ -31,7 +32,10 @@ export function toMessage(value: ExactValue, param: string): MessageInitShape<ty
   const info = { id: id ?? "" };
   if (type === "message") return toMessageOfText(rest, info.id, param);
   const role = type.endsWith("_output") ? "tool" : "assistant";
-  return { info: { ...info, role, metadata: { [KEPT]: { type } } }, parts: [{ type, data: toStored(rest) }] };
+  return {
+    info: { ...info, role, metadata: { [KEPT]: { type } } },
+    parts: [{ type, data: withoutList(toStored(rest)) }],
+  };
 }
 
 function toMessageOfText(
@@ -55,10 +59,10 @@ function toPart(piece: ExactValue, role: string, param: string): MessageInitShap
   const members = asObject(piece, param);
   const { type } = members;
   if (typeof type !== "string" || type === "") throw badParameter(`${param}.type`, "expected a text");
-  if (typeof members.text !== "string" || !TEXTS.includes(type)) return { type, data: toStored(members) };
+  if (typeof members.text !== "string" || !TEXTS.includes(type)) return { type, data: withoutList(toStored(members)) };
   const { text, ...rest } = members;
   const isUsual = JSON.stringify(rest) === JSON.stringify({ type: textType(role) }) || isPlainOutput(rest, role);
-  return { type: "text", text, ...(!isUsual && { data: toStored(rest) }) };
+  return { type: "text", text, ...(!isUsual && { data: withoutList(toStored(rest)) }) };
 }
 
 /**
@@ -99,12 +103,19 @@ function erasedItem(id: string, role: string): ExactObject {
   return { id, type: "message", role: shownRole, status: "completed", content };
 }
 
-function toPiece({ type, text, data }: Part, role: string): ExactObject {
+function toPiece({ type, text, data, attachment }: Part, role: string): ExactObject {
   const fields = fromStored(data);
   if (type === "text") return { ...plainText(role), ...fields, text };
+  if (fields.type === type) return fields;
   // A part that no client of OpenAI has written, for example a tool call of another API.
-  if (fields.type !== type) return { type: "text", text: text || JSON.stringify({ type, ...data }) };
-  return fields;
+  if (attachment !== undefined && text === "") return toFile(attachment);
+  return { type: "text", text: text || JSON.stringify({ type, ...data }) };
+}
+
+/** The id is that of the attachment in its session, as file ids are those of OpenAI's files. */
+function toFile({ attachmentId, mediaType, name }: NonNullable<Part["attachment"]>): ExactObject {
+  if (mediaType.startsWith("image/")) return { type: "input_image", detail: "auto", file_id: attachmentId };
+  return { type: "input_file", file_id: attachmentId, ...(name !== "" && { filename: name }) };
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

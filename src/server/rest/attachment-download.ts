@@ -47,8 +47,9 @@ const CODE_USES: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** Opened by itself, an attachment may show itself and nothing else, and run nothing. */
-const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
+const SANDBOX = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
+/** A browser's player loads sound and films once more, which it may only as a page of this server. It runs nothing. */
+const PLAYER_SANDBOX = `${SANDBOX} allow-same-origin`;
 
 /** What one request wants, and what was chosen once the attachment was known. */
 interface Wanted {
@@ -130,7 +131,7 @@ function headersOf(attachment: Attachment, choice: Choice, resourcePolicy: Resou
     etag: tagOf(attachment),
     "accept-ranges": "bytes",
     "cache-control": "private, no-cache, no-transform",
-    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "content-security-policy": /^(audio|video)\//i.test(mediaType) ? PLAYER_SANDBOX : SANDBOX,
     "cross-origin-resource-policy": resourcePolicy,
     "x-content-type-options": "nosniff",
   };

@@ -1,7 +1,7 @@
 import { compressedFlag } from "@connectrpc/connect/protocol";
-import { type ApiError, invalidArgument } from "../../api/api-error.js";
+import type { ApiError } from "../../api/api-error.js";
 import type { ByteString } from "../../domain/byte-string.js";
-import { bodyTooLarge, noMessage, severalMessages, unknownFlags } from "../limits/body-errors.js";
+import { bodyTooLarge, cutOff, noMessage, severalMessages, unknownFlags } from "../limits/body-errors.js";
 
 /** The size of the frame before a message: a byte of flags, and four that tell how long the message is. */
 export const FRAME_BYTES = 5;
@@ -24,14 +24,16 @@ export interface OpenedFrame {
 /** Opens the only frame of a body. */
 export function openFrame(body: Buffer, limitBytes: number): OpenedFrame {
   if (body.length === 0) throw noMessage();
-  if (body.length < FRAME_BYTES) throw cutOff(body);
+  if (body.length < FRAME_BYTES) throw endsWithin(body);
   const end = endOfFrame(body, limitBytes);
-  if (body.length < end) throw cutOff(body);
+  if (body.length < end) throw endsWithin(body);
   if (body.length > end) throw severalMessages();
   return opened(body);
 }
 
-/** Opens the frames of a body that arrives in chunks. `keep` is told how many bytes wait for the rest of their frame. */
+/**
+ * Opens the frames of a body that arrives in chunks. `keep` is told how many bytes wait for the rest of their frame.
+ */
 export async function* openFrames(
   chunks: AsyncIterable<Buffer>,
   limitBytes: number,
@@ -58,7 +60,7 @@ export async function* openFrames(
       keep(size);
     }
   }
-  if (size > 0) throw cutOff(Buffer.concat(waiting));
+  if (size > 0) throw endsWithin(Buffer.concat(waiting));
 }
 
 function endOfFrame(bytes: Buffer, limitBytes: number): number {
@@ -67,9 +69,8 @@ function endOfFrame(bytes: Buffer, limitBytes: number): number {
   return FRAME_BYTES + length;
 }
 
-function cutOff(bytes: Buffer): ApiError {
-  const where = bytes.length < FRAME_BYTES ? "the frame of its message" : "its message";
-  return invalidArgument(`The request ends within ${where}`);
+function endsWithin(bytes: Buffer): ApiError {
+  return cutOff(bytes.length < FRAME_BYTES ? "the frame of its message" : "its message");
 }
 
 function opened(frame: Buffer): OpenedFrame {

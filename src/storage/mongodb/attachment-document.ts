@@ -1,4 +1,4 @@
-import type { Long } from "mongodb";
+import type { Document, Long } from "mongodb";
 import type { StoredAttachment } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
@@ -14,8 +14,8 @@ export interface AttachmentDocument {
   readonly uid: string;
   readonly attachment_id: string;
   /**
-   * What the unique index compares: `=` and the attachment's id if it is stored, otherwise `.` and the log. So a session
-   * has one stored attachment with an id, and any number that arrive or are doomed.
+   * What the unique index compares: `=` and the attachment's id if it is stored, otherwise `.` and the log. So a
+   * session has one stored attachment with an id, and any number that arrive or are doomed.
    */
   readonly slot: string;
   readonly media_type: string;
@@ -42,7 +42,7 @@ export interface PieceDocument {
 /** The states of rows that are there for callers. */
 export const PRESENT = ["arriving", "stored", "doomed"] as const;
 
-export function slotOf({ state, attachmentId, log }: Pick<StoredAttachment, "state" | "attachmentId" | "log">): string {
+function slotOf({ state, attachmentId, log }: Pick<StoredAttachment, "state" | "attachmentId" | "log">): string {
   return state === "stored" ? storedSlot(attachmentId) : freeSlot(log);
 }
 
@@ -52,6 +52,12 @@ export function storedSlot(attachmentId: string): string {
 
 export function freeSlot(log: string): string {
   return `.${log}`;
+}
+
+/** The update that hides rows. It leaves nothing of what callers have said of them, which may be about to be erased. */
+export function removal(removedMs: number): Document[] {
+  const said = { attachment_id: "", media_type: "", name: "", size: int64(0), sha256: "" };
+  return [{ $set: { ...said, state: "removed", slot: { $concat: [".", "$_id"] }, seen_ms: int64(removedMs) } }];
 }
 
 /** The filter that finds one row. The uid selects the shard. */

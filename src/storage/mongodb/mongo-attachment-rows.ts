@@ -1,4 +1,4 @@
-import type { Collection, Filter, Long, UpdateFilter } from "mongodb";
+import type { Collection, Document, Filter, Long, UpdateFilter } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { ArrivedAttachment, StoredAttachment } from "../history/log-store.js";
 import { isWritable } from "../history/record-facts.js";
@@ -6,6 +6,7 @@ import {
   type AttachmentDocument,
   freeSlot,
   PRESENT,
+  removal,
   rowFilter,
   storedSlot,
   toAttachment,
@@ -40,8 +41,8 @@ export class MongoAttachmentRows {
   }
 
   /**
-   * Adds the row before it looks whether the session lives: if it does, the row was there in time for every sweep of the
-   * session. If not, the row is taken back; one that a dead process leaves is swept like any that arrives.
+   * Adds the row before it looks whether the session lives: if it does, the row was there in time for every sweep of
+   * the session. If not, the row is taken back; one that a dead process leaves is swept like any that arrives.
    */
   async begin(attachment: StoredAttachment, call?: Call): Promise<"stored" | "gone"> {
     const { commands } = this.#parts;
@@ -127,21 +128,18 @@ export class MongoAttachmentRows {
     { seenMs, state, pieces }: { readonly seenMs: number; readonly state?: "doomed"; readonly pieces?: number },
     call?: Call,
   ): Promise<void> {
-    await this.#update(
-      log,
-      {
-        seen_ms: int64(seenMs),
-        ...(state !== undefined && { state, slot: freeSlot(log) }),
-        ...(pieces !== undefined && { pieces }),
-      },
-      call,
-    );
+    const changed = {
+      seen_ms: int64(seenMs),
+      ...(state !== undefined && { state, slot: freeSlot(log) }),
+      ...(pieces !== undefined && { pieces }),
+    };
+    await this.#update(log, { $set: changed }, call);
   }
 
   /** Hides a row. `forget` deletes it later. */
   async remove(log: string, call?: Call): Promise<void> {
     const removedMs = await this.#parts.clock.timeMs(call);
-    await this.#update(log, { state: "removed", slot: freeSlot(log), seen_ms: int64(removedMs) }, call);
+    await this.#update(log, removal(removedMs), call);
   }
 
   /** Deletes a row that was removed. */
@@ -174,10 +172,9 @@ export class MongoAttachmentRows {
     return record !== null && isWritable(record);
   }
 
-  async #update(log: string, fields: Partial<AttachmentDocument>, call?: Call): Promise<void> {
+  async #update(log: string, update: UpdateFilter<AttachmentDocument> | Document[], call?: Call): Promise<void> {
     const { commands } = this.#parts;
     const present = { ...rowFilter(this.#namespace, log), state: { $in: PRESENT } };
-    const update: UpdateFilter<AttachmentDocument> = { $set: fields };
     await commands.settle(call, () => commands.write(call, (limits) => this.#rows.updateOne(present, update, limits)));
   }
 

@@ -2,8 +2,7 @@ import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Segment } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
-import { PRESENT } from "./attachment-document.js";
-import { int64 } from "./entry-document.js";
+import { PRESENT, removal } from "./attachment-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import type { MongoCollections } from "./mongo-schema.js";
 import type { ServerClock } from "./server-clock.js";
@@ -75,7 +74,7 @@ export class MongoLogDeletes {
       attachments.findOne(present, { ...limits, projection: { _id: 1 } }),
     );
     if (found === null) return;
-    const removed = { $set: { state: "removed", seen_ms: int64(await this.#clock.timeMs(call)) } } as const;
+    const removed = removal(await this.#clock.timeMs(call));
     await this.#commands.settle(call, () =>
       this.#commands.write(call, (limits) => attachments.updateMany(present, removed, limits)),
     );

@@ -21,8 +21,8 @@ interface Parts {
 
 /**
  * The pieces of attachments. No step both looks at a row and stores a piece, so a piece may arrive after its row was
- * removed. Such a row stays, hidden, until no piece can be under way any more, and `clearLate` deletes both. A piece that
- * took longer than that is taken back by the process that stored it, like entries of slow writers.
+ * removed. Such a row stays, hidden, until no piece can be under way any more, and `clearLate` deletes both. A piece
+ * that took longer than that is taken back by the process that stored it, like entries of slow writers.
  */
 export class MongoPieces {
   readonly #pieces: Collection<PieceDocument>;
@@ -49,12 +49,10 @@ export class MongoPieces {
     const { _id, log } = piece;
     await commands.settle(call, async () => {
       try {
-        await commands.write(call, (limits) =>
-          this.#pieces.replaceOne({ _id, log }, piece, { ...limits, upsert: true }),
-        );
+        await commands.write(call, (limits) => this.#pieces.insertOne(piece, limits));
       } catch (error) {
-        // An earlier send of the same piece was carried out at the same moment.
         if (!duplicateKey(error)) throw error;
+        await commands.write(call, (limits) => this.#pieces.replaceOne({ _id, log }, piece, limits));
       }
     });
   }

@@ -1,7 +1,9 @@
 import { appendSql, overwriteSql } from "./functions.js";
 import { quoted } from "./postgres-url.js";
 
-/** The functions that version 3 of the schema adds: those that keep what names attachments, and those of attachments. */
+/**
+ * The functions that version 3 of the schema adds: those that keep what names attachments, and those of attachments.
+ */
 export function attachmentFunctionsSql(schema: string): string {
   const s = quoted(schema);
   return `${nameSql(s)}

@@ -4,6 +4,8 @@ const ATTACHMENT =
 /** The columns of a naming, in the order that `toNaming` expects. */
 const NAMING = "n.uid, n.log, n.seq, n.attachment_id, n.target_uid, n.target_log";
 
+const ROW_BYTES = 64 * 1024;
+
 /**
  * The statements about attachments. Those that look for a session's write the condition on the namespace so that the
  * index of namespaces cannot serve it. Pages compare whole rows of the index: where the planner expects few rows for a
@@ -33,8 +35,11 @@ export function attachmentStatements(s: string) {
       )
       SELECT count(*) FROM arriving`,
     completeAttachment: `SELECT ${ATTACHMENT} FROM ${s}.complete_attachment_1($1, $2, $3, $4, $5, $6, $7) AS a`,
-    readPieces: `SELECT p.seq, p.bytes FROM ${s}.attachment_pieces AS p
-      WHERE p.uid = $1 AND p.log = $2 AND p.seq BETWEEN $3 AND $4 ORDER BY p.seq`,
+    /** In base64 and in rows of a few KiB, because the driver reads each row as a text, and bytea as hexadecimal. */
+    readPieces: `SELECT p.seq, encode(substring(p.bytes FROM g.at FOR ${ROW_BYTES}), 'base64')
+      FROM ${s}.attachment_pieces AS p
+        CROSS JOIN generate_series(1, greatest(octet_length(p.bytes), 1), ${ROW_BYTES}) AS g(at)
+      WHERE p.uid = $1 AND p.log = $2 AND p.seq BETWEEN $3 AND $4 ORDER BY p.seq, g.at`,
     lastPiece: `SELECT p.seq FROM ${s}.attachment_pieces AS p WHERE p.uid = $1 AND p.log = $2 ORDER BY p.seq DESC LIMIT 1`,
     findAttachments: `SELECT ${ATTACHMENT} FROM unnest($3::text[]) AS i(id) CROSS JOIN LATERAL (
         SELECT a.* FROM ${s}.attachments AS a

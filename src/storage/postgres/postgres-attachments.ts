@@ -43,8 +43,13 @@ export class PostgresAttachments implements AttachmentTable {
   async readPieces(log: string, first: number, limit: number, call?: Call): Promise<readonly Uint8Array[]> {
     const values = [...splitLog(log), first, Math.min(first + limit - 1, MOST)];
     const rows = await this.#read(this.#shared.sql.readPieces, values, call);
-    const gap = rows.findIndex(([seq], i) => seq !== first + i);
-    return rows.slice(0, gap < 0 ? rows.length : gap).map(([, bytes]) => bytes as Buffer);
+    const pieces: Buffer[][] = [];
+    for (const [seq, bytes] of rows) {
+      const i = (seq as number) - first;
+      if (i > pieces.length) break;
+      pieces[i] = [...(pieces[i] ?? []), Buffer.from(bytes as string, "base64")];
+    }
+    return pieces.map((parts) => Buffer.concat(parts));
   }
 
   async lastPiece(log: string, call?: Call): Promise<number> {

@@ -129,7 +129,7 @@ export class PostgresLogDatabase implements LogDatabase {
     await this.#searchIndex?.look();
   }
 
-  /** Vacuums the messages and the samples that the planner has of their words. */
+  /** Vacuums the messages, the attachments, and the samples that the planner has of words. */
   async vacuum(options: VacuumOptions): Promise<void> {
     await vacuum(this.#shared.pool, this.#directUrl, this.#schema, options);
   }

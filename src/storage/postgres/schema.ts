@@ -132,10 +132,11 @@ ${countBytesSql(schema)}
  * `attachments`: `uid` is the session to which it was uploaded, and `uid` and `log` together are the log of its pieces.
  * `seen` is in milliseconds.
  *
- * `attachment_pieces`: most bytes are compressed already, so PostgreSQL does not try, and a read fetches no more than it
- * returns.
+ * `attachment_pieces`: most bytes are compressed already, so PostgreSQL does not try, and a read fetches no more than
+ * it returns.
  *
- * `attachment_names`: the entry at `uid`, `log` and `seq` names the attachment with this id, whose pieces are in the log
+ * `attachment_names`: the entry at `uid`, `log` and `seq` names the attachment with this id, whose pieces are in the
+ * log
  * `target_uid` and `target_log`.
  *
  * The planner takes no samples of what comes from callers: an emptied table keeps them.

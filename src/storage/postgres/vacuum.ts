@@ -6,6 +6,7 @@ import { guard } from "./guarded-client.js";
 import { NotConnected, postgresError } from "./postgres-errors.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
+import { ATTACHMENT_TABLES } from "./schema.js";
 
 const CONNECT_MS = 10_000;
 /** How long others get to finish statements that may see old versions. */
@@ -45,8 +46,9 @@ const PROGRESS = `SELECT heap_blks_scanned, heap_blks_total FROM pg_catalog.pg_s
   UNION ALL SELECT heap_blks_scanned, heap_blks_total FROM pg_catalog.pg_stat_progress_cluster WHERE pid = $1`;
 
 /**
- * Clears away old versions of the rows of messages, and the samples of their words that the planner keeps. `url` leads
- * to the server, if it can be reached past a pooler. Resolves when no old version is left; see `LogDatabase.vacuum`.
+ * Clears away old versions of the rows of messages and attachments, and the samples of words that the planner keeps.
+ * `url` leads to the server, if it can be reached past a pooler. Resolves when no old version is left; see
+ * `LogDatabase.vacuum`.
  */
 export async function vacuum(
   pool: PostgresPool,
@@ -54,26 +56,27 @@ export async function vacuum(
   schema: string,
   { full, onProgress }: VacuumOptions,
 ): Promise<void> {
-  const table = `${quoted(schema)}.messages`;
+  const tables = ["messages", ...ATTACHMENT_TABLES].map((table) => `${quoted(schema)}.${table}`);
   const client = await connected(url);
   try {
-    if (!(await mayVacuum(client, table))) {
+    for (const table of tables) {
+      if (await mayVacuum(client, table)) continue;
       throw new DomainError(
         "failed_precondition",
-        `Only the owner of ${table} may vacuum it; let it run VACUUM (FREEZE, ANALYZE) ${table}`,
+        `Only the owner of ${table} may vacuum it; let it run VACUUM (FREEZE, ANALYZE) ${tables.join(", ")}`,
       );
     }
     const pid = await liftLimits(client);
     const telling = onProgress && tellProgress(pool, pid, onProgress);
     try {
       const erasedBy = await lastTransaction(client);
-      await clear(client, table, erasedBy);
-      if (full) {
+      for (const table of tables) await clear(client, table, erasedBy);
+      for (const table of full ? tables : []) {
         await client.query(`VACUUM (FULL, ANALYZE) ${table}`);
         await throwUnlessClear(client, table, erasedBy);
-        // It has held samples of words, which ANALYZE has replaced.
-        if (await mayVacuum(client, STATISTICS)) await client.query(`VACUUM (FULL) ${STATISTICS}`);
       }
+      // It has held samples of words, which ANALYZE has replaced.
+      if (full && (await mayVacuum(client, STATISTICS))) await client.query(`VACUUM (FULL) ${STATISTICS}`);
     } finally {
       telling?.stop();
     }

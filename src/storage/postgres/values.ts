@@ -1,19 +1,16 @@
-import pg from "pg";
+import type pg from "pg";
 
 export type Value = string | number | boolean | null | Uint8Array | readonly (string | number | null)[];
-export type Row = readonly (string | number | boolean | null | Buffer)[];
+export type Row = readonly (string | number | boolean | null)[];
 
 const CONTROL = /(\p{Cc})/u;
 
 /** OIDs of types whose values are not texts. Numbers are below 2^53: microseconds, places and counts. */
 const BOOL = 16;
-const BYTEA = 17;
 const NUMBERS: ReadonlySet<number> = new Set([20, 21, 23]);
 export const TYPES = {
   getTypeParser(oid: number) {
     if (NUMBERS.has(oid)) return Number;
-    // It knows both forms that the setting bytea_output chooses from.
-    if (oid === BYTEA) return pg.types.getTypeParser(BYTEA);
     return oid === BOOL ? (text: string) => text === "t" : (text: string) => text;
   },
 } as unknown as pg.CustomTypesConfig;

@@ -39,8 +39,8 @@ export class AttachmentRows {
   list(uid: string, afterLog: string, limit: number): StoredAttachment[] {
     const [first, end] = logsOfOwner(uid);
     const after = toColumn(afterLog);
-    const rows = this.#sql.attachmentsOfOwner.all(afterLog === "" ? first : after, end, this.#namespace, limit);
-    return rows.map(toAttachment);
+    const from = after > first ? after : first;
+    return this.#sql.attachmentsOfOwner.all(from, end, this.#namespace, limit).map(toAttachment);
   }
 
   seen(state: StoredAttachment["state"], untilMs: number, limit: number): StoredAttachment[] {

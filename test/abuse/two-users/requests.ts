@@ -7,13 +7,14 @@ export interface UserRequest {
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   /** The field of the answer that holds a list, all pages of which are read. */
-  readonly list?: "sessions" | "messages" | "hits";
+  readonly list?: "sessions" | "messages" | "hits" | "attachments";
   /** Names of the other user that the request holds, and the answer may therefore repeat. */
   readonly names: readonly string[];
 }
 
 const SESSIONS = 6;
 const MESSAGES = 24;
+const ATTACHMENTS = 3;
 const BEGIN_MS = Date.UTC(2020, 0, 1);
 
 /** Chooses the requests of one user: on sessions of its own, on those of the other, and on some that do not exist. */
@@ -43,6 +44,8 @@ export class Requests {
     };
     const own = `${this.#own}-s${random.int(SESSIONS)}`;
     const version = String(1 + random.int(3));
+    const upload = { attachment_id: this.#attachment(), name: this.#own };
+    const bytes = { of: this.#own, number: random.int(2) };
     const deltas = [{ appendText: { text: ` and ${this.#own}` } }];
     const ask = (
       method: UserRequest["method"],
@@ -51,7 +54,8 @@ export class Requests {
     ): UserRequest => {
       const sent = JSON.stringify([path, more.query, more.body]);
       // The longest come first, because the last is a part of the others.
-      const candidates = [session, other, id, this.#other].filter((name) => name.includes(this.#other));
+      const named = [...sent.matchAll(/u[0-9a-f]{16}-a\d/g)].map(([name]) => name);
+      const candidates = [session, other, id, ...named, this.#other].filter((name) => name.includes(this.#other));
       return { method, path, names: candidates.filter((name) => sent.includes(name)), ...more };
     };
     const all: readonly (readonly [weight: number, make: () => UserRequest])[] = [
@@ -94,6 +98,14 @@ export class Requests {
       [2, () => ask("GET", `${at}/draft`)],
       [1, () => ask("POST", `${at}/ticket`, { body: { scope: "write" } })],
       [1, () => ask("POST", `${at}/ticket:revoke`, { body: {} })],
+      [5, () => ask("POST", `${at}/attachment`, { query: upload, body: bytes })],
+      [
+        1,
+        () => ask("POST", `/session/${own}/attachment`, { query: { ...upload, create_session: "true" }, body: bytes }),
+      ],
+      [4, () => ask("GET", `${at}/attachment/${this.#attachment()}`)],
+      [3, () => ask("GET", `${at}/attachment`, { list: "attachments", query: { limit: "2" } })],
+      [2, () => ask("DELETE", `${at}/attachment/${this.#attachment()}`)],
       [1, () => ask("GET", "/all/todo")],
       [2, () => ask("GET", `/v1/conversations/${session}`)],
       [2, () => ask("GET", `/v1/conversations/${session}/items`)],
@@ -121,7 +133,14 @@ export class Requests {
 
   /** Texts hold a word of all users, and a number, so that content differs. */
   #parts(): object[] {
-    return [{ id: "p", type: "text", text: `common ${this.#own} ${this.#made++}` }];
+    const attachment = { attachmentId: this.#attachment() };
+    const text = `common ${this.#own} ${this.#made++}`;
+    return [{ id: "p", type: "text", text, ...(this.#random.chance(0.2) && { attachment }) }];
+  }
+
+  #attachment(): string {
+    const whose = this.#random.chance(0.85) ? this.#own : this.#other;
+    return `${whose}-a${this.#random.int(ATTACHMENTS)}`;
   }
 
   #fields(): object {

@@ -9,24 +9,46 @@ const PIECE = Buffer.alloc(PIECE_BYTES, "An attachment of 64 MiB. ");
 
 /** One transfer of 64 MiB. What comes after it is not timed. */
 interface Transfer {
-  readonly run: () => Promise<unknown> | unknown;
+  readonly run: () => Promise<unknown>;
   readonly after?: () => Promise<unknown> | unknown;
 }
 
+/** Pieces that are stored and read by the bare driver, each in a step of its own. */
+export interface PieceStore {
+  insertPiece(seq: number, bytes: Buffer): Promise<void> | void;
+  readPiece(seq: number): Promise<Buffer> | Buffer;
+  deletePieces(): Promise<void> | void;
+  close(): Promise<void> | void;
+}
+
 /** Uploads, against an insert and a commit for each piece by hand. */
-export const uploadToSqlite: EngineRow = (options) =>
-  compareTransfers(options, "upload", (raw, { upload, remove }) => [
+export const uploadToSqlite: EngineRow = (options) => {
+  const { folder } = options;
+  return uploads(options, `sqlite:${folder}/upload.db`, new RawSqlite(`${folder}/raw-upload.db`));
+};
+
+/** Downloads, against the prepared read of each piece. */
+export const downloadFromSqlite: EngineRow = (options) => {
+  const { folder } = options;
+  return downloads(options, `sqlite:${folder}/download.db`, new RawSqlite(`${folder}/raw-download.db`));
+};
+
+/** Compares uploads to a store with inserts of the same pieces. */
+export function uploads(options: EngineOptions, url: string, raw: PieceStore) {
+  return compareTransfers(options, url, raw, ({ upload, remove }) => [
     { run: () => insertAll(raw), after: () => raw.deletePieces() },
     { run: upload, after: remove },
   ]);
+}
 
-/** Downloads, against the prepared read of each piece. */
-export const downloadFromSqlite: EngineRow = (options) =>
-  compareTransfers(options, "download", async (raw, { upload, download }) => {
-    insertAll(raw);
+/** Compares downloads from a store with reads of the same pieces. */
+export function downloads(options: EngineOptions, url: string, raw: PieceStore) {
+  return compareTransfers(options, url, raw, async ({ upload, download }) => {
+    await insertAll(raw);
     await upload();
     return [{ run: () => readAll(raw) }, { run: download }];
   });
+}
 
 interface Calls {
   readonly upload: () => Promise<unknown>;
@@ -35,12 +57,12 @@ interface Calls {
 }
 
 async function compareTransfers(
-  { folder, slices, onProgress }: EngineOptions,
-  name: string,
-  prepare: (raw: RawSqlite, calls: Calls) => Promise<readonly Transfer[]> | readonly Transfer[],
+  { slices, onProgress }: EngineOptions,
+  url: string,
+  raw: PieceStore,
+  prepare: (calls: Calls) => Promise<readonly Transfer[]> | readonly Transfer[],
 ) {
-  const raw = new RawSqlite(`${folder}/raw-${name}.db`);
-  const engine = await openEngine(`sqlite:${folder}/${name}.db`);
+  const engine = await openEngine(url);
   await fill(engine, "s", 0);
   const { attachments } = engine.pool.sessions;
   const calls: Calls = {
@@ -53,10 +75,10 @@ async function compareTransfers(
     remove: () => attachments.delete("s", "a"),
   };
   try {
-    const [baseline, ours] = (await prepare(raw, calls)).map(subjectOf) as [Subject, Subject];
+    const [baseline, ours] = (await prepare(calls)).map(subjectOf) as [Subject, Subject];
     return await alternate(baseline, ours, { slices, by: "clock", warmUpFactor: 0.1, onSlice: onProgress });
   } finally {
-    raw.close();
+    await raw.close();
     await engine.close();
   }
 }
@@ -77,13 +99,13 @@ async function* chunks() {
   for (let seq = 0; seq < PIECES; seq++) yield PIECE;
 }
 
-function insertAll(raw: RawSqlite): void {
-  for (let seq = 1; seq <= PIECES; seq++) raw.insertPiece(seq, PIECE);
+async function insertAll(raw: PieceStore): Promise<void> {
+  for (let seq = 1; seq <= PIECES; seq++) await raw.insertPiece(seq, PIECE);
 }
 
-function readAll(raw: RawSqlite): void {
+async function readAll(raw: PieceStore): Promise<void> {
   let bytes = 0;
-  for (let seq = 1; seq <= PIECES; seq++) bytes += raw.readPiece(seq).length;
+  for (let seq = 1; seq <= PIECES; seq++) bytes += (await raw.readPiece(seq)).length;
   checkBytes(bytes);
 }
 

@@ -3,6 +3,7 @@ import { downloadFromSqlite, uploadToSqlite } from "./attachments.js";
 import { forkFlat, removeFlat, revertFlat, truncateFlat, updateFlat } from "./edits.js";
 import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
+import { downloadFromMongo, uploadToMongo } from "./mongo-attachments.js";
 import { POSTGRES_ROWS } from "./postgres.js";
 import { appendCounted, appendCountedInMemory, appendCountedOnPostgres } from "./quotas.js";
 import { appendSearched, appendSearchedByMany } from "./search.js";
@@ -30,6 +31,8 @@ export const ENGINE_ROWS = {
   downloadFromSqlite,
   appendOnMongo,
   listOnMongo,
+  uploadToMongo,
+  downloadFromMongo,
   ...POSTGRES_ROWS,
 } satisfies Record<string, EngineRow>;
 

@@ -14,7 +14,13 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hasCode } from "../../../clients/typescript/src/adapters/missing.js";
 import { SessionPoolSession } from "../../../clients/typescript/src/adapters/openai-agents.js";
-import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type SessionPoolClient,
+  text,
+} from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;
@@ -243,8 +249,42 @@ describe("what an item of the OpenAI Agents SDK says", () => {
     expect(await new SessionPoolSession(client, "old").getItems()).toEqual([data, user("Go on")]);
   });
 
-  it("is cut where it is over 3 MiB, but a file is left out as a whole", async () => {
-    const session = new SessionPoolSession(client, "large");
+  it("comes back whole however large it is, and leaves a page of messages small", async () => {
+    const session = new SessionPoolSession(client, "whole");
+    const image = { type: "input_image", image: `data:image/png;base64,${"A".repeat(4 * 1024 * 1024)}` };
+    const file = { type: "input_file", file: `data:application/pdf;base64,${"A".repeat(8000)}`, filename: "plan.pdf" };
+    const items = [
+      {
+        type: "message",
+        role: "user",
+        content: [{ type: "input_text", text: "x".repeat(4 * 1024 * 1024) }, image, file],
+      },
+      { ...result("c"), output: "é".repeat(2 * 1024 * 1024) },
+      { ...result("d"), output: [{ type: "image", image: { data: new Uint8Array(10_000), mediaType: "image/png" } }] },
+    ] as AgentInputItem[];
+    await session.addItems(items);
+    expect(await session.getItems()).toEqual(items);
+    const page = await client.messages.listMessages({ sessionId: "whole" });
+    expect(JSON.stringify(page).length).toBeLessThan(100_000);
+    expect(page.messages[0]?.parts[0]?.text).toBe("x".repeat(16 * 1024));
+    expect(page.messages[0]?.parts.map(({ attachment }) => attachment?.name)).toEqual(["", "", "", "plan.pdf"]);
+    const transaction = {
+      type: "replace_suffix",
+      expectedSuffix: items.slice(1),
+      replacement: items.slice(2),
+    } as const;
+    await session.applyHistoryTransaction({ operationId: "replace", transaction } as SessionHistoryTransactionArgs);
+    await session.applyHistoryTransaction({ operationId: "replace", transaction } as SessionHistoryTransactionArgs);
+    expect(await session.getItems()).toEqual([items[0], items[2]]);
+    expect(await session.popItem()).toEqual(items[2]);
+    expect(await session.popItem()).toEqual(items[0]);
+    await client.sessions.deleteSession({ sessionId: "whole" });
+    await expect(session.addItems(items)).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  it("is cut where it is over 3 MiB and the service has no attachments, but a file is left out as a whole", async () => {
+    const uploadAttachment = () => Promise.reject(new ConnectError("None", Code.Unimplemented));
+    const session = new SessionPoolSession({ ...client, uploadAttachment }, "large");
     const output = "é".repeat(2 * 1024 * 1024);
     const image = { type: "input_image", image: `data:image/png;base64,${"A".repeat(4 * 1024 * 1024)}` };
     const items = [

@@ -1,7 +1,14 @@
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { loadUIMessages, saveUIMessages } from "../../../clients/typescript/src/adapters/ai-sdk.js";
-import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
+import { attached } from "../../../clients/typescript/src/adapters/attached.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type SessionPoolClient,
+  text,
+} from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 let server: TestServer;
@@ -223,8 +230,81 @@ describe("messages of the AI SDK", () => {
     expect(await client.sessions.getSession({ sessionId: "values" })).toMatchObject({ revision });
   });
 
-  it("are stored with their largest output cut when they are too large, and the others whole", async () => {
+  it("come back whole however large they are, and leave a page of messages small", async () => {
+    const warn = vi.spyOn(console, "warn");
+    const output = {
+      file: "line\n".repeat((4 * 1024 * 1024) / 5),
+      image: { type: "image", mimeType: "image/png", data: "A".repeat(8000) },
+    };
+    const url = `data:image/png;base64,${"A".repeat(4 * 1024 * 1024)}`;
+    const file = { type: "file", mediaType: "image/png", filename: "garden.png", url } as const;
+    const call = { type: "tool-read", toolCallId: "c", state: "output-available", input: {}, output } as const;
+    const asked = { ...question, parts: [...question.parts, file] };
+    const answered: UIMessage = {
+      id: "a",
+      role: "assistant",
+      parts: [call, { type: "text", text: "é".repeat(200_000) }],
+    };
+    const messages = [asked, answered];
+    await saveUIMessages(client, "attached", messages);
+    const uploads = vi.spyOn(client, "uploadAttachment");
+    expect(await loadUIMessages(client, "attached")).toEqual(messages);
+    const page = await client.messages.listMessages({ sessionId: "attached" });
+    expect(JSON.stringify(page).length).toBeLessThan(50_000);
+    expect(page.messages[1]?.parts[0]?.data?.output).toMatchObject({ file: output.file.slice(0, 16 * 1024) });
+    expect(page.messages[0]?.parts[2]?.attachment).toMatchObject({
+      mediaType: "image/png",
+      name: "garden.png",
+      size: 3 * 1024 * 1024,
+    });
+    const { revision } = await client.sessions.getSession({ sessionId: "attached" });
+    await saveUIMessages(client, "attached", structuredClone(messages), { loaded: messages });
+    expect(await client.sessions.getSession({ sessionId: "attached" })).toMatchObject({ revision });
+    const loaded = await loadUIMessages(client, "attached");
+    loaded[1]!.parts.push({ type: "text", text: "more" });
+    await saveUIMessages(client, "attached", loaded);
+    loaded[1]!.parts.push({ type: "text", text: "and more" });
+    await saveUIMessages(client, "attached", loaded);
+    loaded[1]!.parts.push({ type: "text", text: "and still more" });
+    await saveUIMessages(client, "attached", structuredClone(loaded), { loaded });
+    expect(await loadUIMessages(client, "attached")).toEqual(loaded);
+    expect(uploads).not.toHaveBeenCalled();
+    expect(warn).not.toHaveBeenCalled();
+    await client.messages.eraseMessage({ sessionId: "attached", messageId: "q" });
+    expect((await loadUIMessages(client, "attached")).map(({ parts }) => parts.length)).toEqual([
+      1,
+      loaded[1]!.parts.length,
+    ]);
+    const sessionId = "attached fork";
+    await client.sessions.forkSession({ sessionId: "attached", newSessionId: sessionId });
+    expect((await loadUIMessages(client, sessionId))[1]).toEqual(loaded[1]);
+    vi.restoreAllMocks();
+  });
+
+  it("are read and left as they are when they hold attachments of another program, or were stored without any", async () => {
+    const url = `data:image/png;base64,${"A".repeat(8000)}`;
+    const data = { mediaType: "image/png", url };
+    const whole = { info: { id: "whole", role: "user" }, parts: [{ id: "0", type: "file", data }] };
+    await client.append("others", whole, { createSession: true });
+    const { message, uploads } = await attached({
+      info: { id: "other", role: "developer" },
+      parts: [{ type: "image", data }],
+    });
+    for (const { bytes, ...one } of uploads) await client.uploadAttachment("others", bytes, one);
+    await client.append("others", message);
+    const { revision } = await client.sessions.getSession({ sessionId: "others" });
+    const loaded = await loadUIMessages(client, "others");
+    expect(loaded).toMatchObject([
+      { parts: [{ type: "file", url }] },
+      { role: "system", parts: [{ type: "image", url }] },
+    ]);
+    await saveUIMessages(client, "others", structuredClone(loaded), { loaded });
+    expect(await client.sessions.getSession({ sessionId: "others" })).toMatchObject({ revision });
+  });
+
+  it("are stored with their largest output cut when they are too large and the service has no attachments", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    vi.spyOn(client, "uploadAttachment").mockRejectedValue(new ConnectError("None", Code.Unimplemented));
     const output = "x".repeat(4 * 1024 * 1024);
     const call = { type: "tool-read", toolCallId: "c", state: "output-available", input: {}, output } as const;
     await saveUIMessages(client, "cut output", [question, { id: "a", role: "assistant", parts: [call] }]);
@@ -233,11 +313,12 @@ describe("messages of the AI SDK", () => {
     expect(second?.metadata).toEqual({ truncated: [{ path: "parts[0].data.output", length: output.length }] });
     expect(second?.parts).toMatchObject([{ ...call, output: expect.stringMatching(/^x+… \[truncated: /) }]);
     expect(warn).toHaveBeenCalledOnce();
-    warn.mockRestore();
+    vi.restoreAllMocks();
   });
 
   it("say in a text which file was too large, because its beginning is no file", async () => {
-    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    vi.spyOn(client, "uploadAttachment").mockRejectedValue(new ConnectError("Too large", Code.ResourceExhausted));
     const url = `data:image/png;base64,${"A".repeat(4 * 1024 * 1024)}`;
     const file = { type: "file", mediaType: "image/png", filename: "garden.png", url } as const;
     await saveUIMessages(client, "file", [{ ...question, parts: [...question.parts, file] }]);
@@ -246,7 +327,7 @@ describe("messages of the AI SDK", () => {
       ...question.parts,
       { type: "text", text: '[The file "garden.png" of type image/png was too large to be stored]' },
     ]);
-    warn.mockRestore();
+    vi.restoreAllMocks();
   });
 });
 

@@ -1,10 +1,16 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { SessionPoolStore } from "../../../clients/typescript/src/adapters/claude-agent.js";
 import { hasCode } from "../../../clients/typescript/src/adapters/missing.js";
-import { Code, createSessionPoolClient, type SessionPoolClient, text } from "../../../clients/typescript/src/index.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type SessionPoolClient,
+  text,
+} from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 import { describeWith } from "../../support/toolchain.js";
 import {
@@ -28,6 +34,12 @@ beforeAll(async () => {
 });
 
 afterAll(() => server.stop());
+
+/** A store as if the service had no attachments. */
+function withoutAttachments(): SessionPoolStore {
+  const uploadAttachment = () => Promise.reject(new ConnectError("None", Code.Unimplemented));
+  return new SessionPoolStore({ ...client, uploadAttachment });
+}
 
 describe("a store of the Claude Agent SDK", () => {
   const entries = transcript("/work");
@@ -163,7 +175,45 @@ describe("a store of the Claude Agent SDK", () => {
     expect((await store.load(key))?.[1]).toEqual({ type: "user", uuid: "p", n, s: 'NaN " \ud83d' });
   });
 
-  it("cuts the largest texts of an entry over 3 MiB, and leaves out its files as a whole", async () => {
+  it("keeps large texts, images and documents of entries beside them, and leaves a page small", async () => {
+    const key = { projectKey: "-work", sessionId: "large" };
+    const subagent = { ...key, subpath: "subagents/a" };
+    const data = "A".repeat(4 * 1024 * 1024);
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
+    const pdf = {
+      type: "document",
+      title: "Plan",
+      source: { type: "base64", media_type: "application/pdf", data: "A".repeat(8000) },
+    };
+    const lines = '"line"\n'.repeat(1024 * 1024);
+    const large = [
+      {
+        type: "user",
+        uuid: uuid(6201),
+        message: { role: "user", content: [{ type: "text", text: lines }, image, pdf] },
+      },
+      { type: "user", uuid: uuid(6202), toolUseResult: { stdout: lines, stderr: `${"x".repeat(300_000)}\ud83d` } },
+      { type: "user", uuid: uuid(6203), numbers: Array.from({ length: 1_000_000 }, (_none, n) => n) },
+    ];
+    await store.append(key, large);
+    await store.append(key, large);
+    await store.append(subagent, large.slice(0, 1));
+    expect(await store.load(key)).toEqual(large);
+    expect(await store.load(subagent)).toEqual(large.slice(0, 1));
+    const sessionId = await idOf("large");
+    const page = await client.messages.listMessages({ sessionId });
+    expect(JSON.stringify(page).length).toBeLessThan(200_000);
+    const [words, entry] = page.messages[0]?.parts ?? [];
+    expect(words).toMatchObject({ type: "text", text: lines.slice(0, 16 * 1024) });
+    expect(JSON.parse(entry?.text ?? "")).toMatchObject({
+      message: { content: [{ text: lines.slice(0, 16 * 1024) }, {}, {}] },
+    });
+    vi.spyOn(client, "downloadAttachment").mockRejectedValue(new ConnectError("Gone", Code.NotFound));
+    expect((await store.load(key))?.map(({ uuid }) => uuid)).toEqual(large.map(({ uuid }) => uuid));
+    vi.restoreAllMocks();
+  });
+
+  it("cuts the largest texts of an entry over 3 MiB without attachments, and leaves out its files as a whole", async () => {
     const key = { projectKey: "-work", sessionId: "cuts" };
     const data = "A".repeat(4 * 1024 * 1024);
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
@@ -173,8 +223,9 @@ describe("a store of the Claude Agent SDK", () => {
       { type: "user", uuid: uuid(6002), toolUseResult: { stdout: lines, stderr: "short" } },
       { type: "user", uuid: uuid(6003), numbers: Array.from({ length: 1_000_000 }, (_none, n) => n) },
     ];
-    await store.append(key, large);
-    await store.append(key, large);
+    const cutting = withoutAttachments();
+    await cutting.append(key, large);
+    await cutting.append(key, large);
     const loaded = await store.load(key);
     expect(loaded).toMatchObject([
       { uuid: uuid(6001), message: { content: [{ text: "See" }, { type: "text" }] } },
@@ -202,7 +253,7 @@ describe("a store of the Claude Agent SDK", () => {
       `field${n}`,
       n % 9 ? "v".repeat(200) : "\0".repeat(500),
     ]);
-    await store.append(key, [
+    await withoutAttachments().append(key, [
       { type: "user", uuid: uuid(6101), message: { role: "user", content: texts } },
       {
         type: "user",

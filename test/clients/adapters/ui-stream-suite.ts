@@ -20,7 +20,12 @@ import {
   resumeUIMessageStream,
   saveUIMessages,
 } from "../../../clients/typescript/src/adapters/ai-sdk.js";
-import { Code, createSessionPoolClient, type SessionPoolClient } from "../../../clients/typescript/src/index.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type SessionPoolClient,
+} from "../../../clients/typescript/src/index.js";
 import { poll } from "../../support/poll.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 import { SCENARIOS } from "./ui-scenarios.js";
@@ -309,8 +314,40 @@ export function describeUIStreams(name: string): void {
         await expect(client.sessions.getSession({ sessionId })).rejects.toMatchObject({ code: Code.NotFound });
       });
 
-      it("is kept when a tool returns too much, with that output cut", async () => {
+      it("is kept and resumed whole when tools return much, and its draft is small", async () => {
+        await client.sessions.createSession({ sessionId: "much" });
+        const { write, finish, kept } = streaming("much");
+        const file = "x".repeat(4 * 1024 * 1024);
+        const url = `data:image/png;base64,${"A".repeat(8000)}`;
+        write({ type: "tool-input-available", toolCallId: "c", toolName: "read", input: {} });
+        write({ type: "tool-output-available", toolCallId: "c", output: { file, again: [file] } });
+        write({ type: "file", mediaType: "image/png", url });
+        write({ type: "text-start", id: "t" });
+        const text = "é".repeat(150_000);
+        write({ type: "text-delta", id: "t", delta: "It is long" });
+        await poll(async () => (await draftText("much")).includes("It is long"), "the text is stored");
+        const { drafts } = await client.messages.listDrafts({ sessionId: "much" });
+        expect(JSON.stringify(drafts).length).toBeLessThan(100_000);
+        const resumed = await resumeUIMessageStream(client, "much");
+        write({ type: "text-delta", id: "t", delta: text });
+        finish();
+        expect(await kept).toBe(true);
+        const parts = [{ output: { file, again: [file] } }, { url }, { text: `It is long${text}` }];
+        const [message] = await loadUIMessages(client, "much");
+        expect(message).toMatchObject({ parts });
+        let last: UIMessage | undefined;
+        for await (const state of readUIMessageStream({ stream: resumed! })) last = state;
+        expect(last).toMatchObject({ parts });
+        const page = await client.messages.listMessages({ sessionId: "much" });
+        expect(JSON.stringify(page).length).toBeLessThan(150_000);
+        const { revision } = await client.sessions.getSession({ sessionId: "much" });
+        await saveUIMessages(client, "much", structuredClone([message!]), { loaded: [message!] });
+        expect(await client.sessions.getSession({ sessionId: "much" })).toMatchObject({ revision });
+      });
+
+      it("is kept when a tool returns too much for a service without attachments, with that output cut", async () => {
         const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+        vi.spyOn(client, "uploadAttachment").mockRejectedValue(new ConnectError("None", Code.Unimplemented));
         const { write, finish, kept } = streaming("too much");
         write({ type: "tool-input-available", toolCallId: "c", toolName: "read", input: {} });
         write({ type: "tool-output-available", toolCallId: "c", output: { file: "x".repeat(4 * 1024 * 1024) } });
@@ -324,7 +361,7 @@ export function describeUIStreams(name: string): void {
           parts: [{ output: { file: expect.stringMatching(/^x+… \[truncated: /) } }, { text: "It is long" }],
         });
         expect(warn).toHaveBeenCalledOnce();
-        warn.mockRestore();
+        vi.restoreAllMocks();
       });
 
       it("cannot be resumed when there is no draft", async () => {

@@ -12,7 +12,9 @@ export function upload(session: NaiveSession, attachmentId: string, bytes: strin
   const facts = factsOf(attachmentId, bytes);
   const sha256 = known ? factsOf(attachmentId, known.bytes).sha256 : shown?.sha256;
   if (sha256 !== undefined && sha256 !== facts.sha256) throw new DomainError("already_exists", "Other bytes");
-  if (sha256 === undefined) session.uploads.set(attachmentId, { bytes, isNamed: false });
+  // What only a draft or an unrevert shows cannot be named by messages, so it becomes the session's own as well.
+  const isNameable = known !== undefined || shownBy(visible(session), attachmentId) !== undefined;
+  if (!isNameable) session.uploads.set(attachmentId, { bytes, isNamed: false });
   return facts;
 }
 
@@ -42,12 +44,11 @@ export function listed(session: NaiveSession): readonly (readonly [string, reado
 
 /** Fills in what parts say of attachments. What only a draft or an unrevert shows must be the session's own. */
 export function filled(session: NaiveSession, parts: readonly Part[]): readonly Part[] {
-  const visible = session.messages.flatMap((message) => message.parts);
   return parts.map((part) => {
     if (part.attachment === undefined) return part;
     const { attachmentId } = part.attachment;
     const own = session.uploads.get(attachmentId);
-    const known = shownBy(visible, attachmentId) ?? (own && factsOf(attachmentId, own.bytes));
+    const known = shownBy(visible(session), attachmentId) ?? (own && factsOf(attachmentId, own.bytes));
     if (known === undefined) throw invalidArgument(`No attachment ${attachmentId}`);
     return { ...part, attachment: known };
   });
@@ -100,6 +101,10 @@ export function hasOthers(session: NaiveSession, messages: readonly NaiveMessage
 export function factsOf(attachmentId: string, bytes: string): PartAttachment {
   const sha256 = createHash("sha256").update(bytes).digest("hex");
   return { attachmentId, mediaType: "application/octet-stream", name: "", size: bytes.length, sha256 };
+}
+
+function visible(session: NaiveSession): readonly Part[] {
+  return session.messages.flatMap(({ parts }) => parts);
 }
 
 /** All parts by which a session may read an attachment. */

@@ -106,8 +106,8 @@ export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
 ];
 
 /**
- * Prepares a session on which every operation succeeds: it has messages, a revert to undo, the open draft `d` and, where
- * the store keeps attachments, the attachment `a`.
+ * Prepares a session on which every operation succeeds: it has messages, a revert to undo, the open draft `d` and,
+ * where the store keeps attachments, the attachment `a`.
  */
 export async function makeRich(provider: StorageOperations, sessionId: string, attaches: boolean): Promise<void> {
   for (const id of ["m1", "m2", "m3"]) await provider.logMessages(sessionId, [message(id)]);

@@ -183,7 +183,12 @@ export function describeAttachmentBackups(subject: StorageProviderSubject): void
       }
       await sweepAway(subject);
       await isRepaired();
+      // A file keeps what was deleted until it is cleaned.
+      await subject.store?.().cleanFiles?.();
       if (subject.stored !== undefined) expect(await subject.stored()).not.toContain("a.bin");
+      for (const state of ["arriving", "stored", "doomed"] as const) {
+        expect((await subject.store?.().attachments?.listSeen(state, Number.MAX_SAFE_INTEGER, 9)) ?? []).toEqual([]);
+      }
     });
 
     it("is not held by the limits of calls", async () => {

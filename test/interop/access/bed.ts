@@ -101,7 +101,10 @@ export class AccessBed {
       parts: [{ type: "text", text: `word ${secret}` }],
     }));
     await this.admin("POST", `/session/${sessionId}/message:batch`, { messages });
-    const draft = { info: { id: "open", role: "user" }, parts: [{ type: "text", text: secret }] };
+    // The bytes and the name are the session's alone.
+    await this.admin("POST", `/session/${sessionId}/attachment?attachment_id=a&name=${secret}`, { secret });
+    const part = { type: "text", text: secret, attachment: { attachmentId: "a" } };
+    const draft = { info: { id: "open", role: "user" }, parts: [part] };
     await this.admin("POST", `/session/${sessionId}/draft`, { message: draft });
     const [read, write] = await Promise.all(["read", "write"].map((scope) => this.#ticket(sessionId, scope)));
     if (kind === "deleted") await this.admin("DELETE", `/session/${sessionId}`);

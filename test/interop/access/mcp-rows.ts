@@ -17,6 +17,7 @@ export const MCP_ROWS: readonly McpRow[] = [
   { tool: "read_session", about: "session", args: (sessionId) => ({ sessionId, messageId: "m1" }) },
   { tool: "search_messages", about: "list", args: () => ({ q: "word", limit: 100 }) },
   { tool: "search_messages", about: "session", args: (sessionId) => ({ q: "word", sessionId }) },
+  { tool: "list_attachments", about: "session", args: (sessionId) => ({ sessionId }) },
   { tool: "append_message", about: "session", args: (sessionId) => ({ sessionId, ...text }) },
   { tool: "append_message", about: "id", args: (sessionId) => ({ sessionId, createSession: true, ...text }) },
   { tool: "fork_session", about: "session", args: (sessionId, newSessionId) => ({ sessionId, newSessionId }) },

@@ -117,6 +117,18 @@ export const ACCESS_ROWS: Readonly<Record<Rpc, AccessRow | readonly AccessRow[]>
   "MessageService.FinishDraft": { ...WRITE, request: (sessionId) => ({ sessionId, messageId: "d", version: "9" }) },
   "MessageService.DiscardDraft": { ...WRITE, request: (sessionId) => ({ sessionId, messageId: "none" }) },
   "MessageService.ListDrafts": { ...READ, request: (sessionId) => ({ sessionId }) },
+  "AttachmentService.UploadAttachment": [
+    { ...WRITE, request: (sessionId) => ({ sessionId, attachmentId: "new", chunk: "aGVsbG8=" }) },
+    {
+      ...WRITE,
+      what: "making the session",
+      about: "id",
+      request: (sessionId) => ({ sessionId, attachmentId: "new", chunk: "aGVsbG8=", createSession: true }),
+    },
+  ],
+  "AttachmentService.GetAttachment": { ...READ, request: (sessionId) => ({ sessionId, attachmentId: "a" }) },
+  "AttachmentService.ListAttachments": { ...READ, request: (sessionId) => ({ sessionId }) },
+  "AttachmentService.DeleteAttachment": { ...WRITE, request: (sessionId) => ({ sessionId, attachmentId: "none" }) },
   "TodoService.ListTodos": {
     scope: "read",
     ticket: "none",

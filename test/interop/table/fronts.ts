@@ -73,6 +73,10 @@ function grpcJs(name: string, address: string, serves: Front["serves"]): Front {
         const outcome = await client.call(desc.parent, desc.name, request, options);
         return "answer" in outcome ? outcome : failure(outcome.code, outcome.message);
       }
+      if (desc.methodKind === "client_streaming") {
+        const outcome = await client.upload(desc, uploadOf(desc, request), options);
+        return "answer" in outcome ? outcome : failure(outcome.code, outcome.message);
+      }
       const stream = client.stream(desc.parent, desc.name, request, options);
       // The stream is canceled below, which is reported as an error, too.
       stream.on("error", () => {});
@@ -103,12 +107,15 @@ function connectNode(name: string, transport: Transport, serves: Front["serves"]
           const answer = await transport.unary(unary, stop.signal, undefined, headers, message);
           return { answer: toJson(desc.output, answer.message) };
         }
+        const isUpload = desc.methodKind === "client_streaming";
+        const messages = isUpload ? uploadOf(desc, request) : [message];
         const input = (async function* () {
-          yield message;
+          yield* messages;
         })();
         const streaming = desc as DescMethodServerStreaming;
         const answer = await transport.stream(streaming, stop.signal, undefined, headers, input);
-        return await takeEvents(desc, answer.message, take);
+        const outcome = await takeEvents(desc, answer.message, isUpload ? 2 : take);
+        return isUpload && "events" in outcome ? { answer: outcome.events[0] as JsonValue } : outcome;
       } catch (error) {
         const { code, rawMessage } = ConnectError.from(error);
         return failure(code, rawMessage);
@@ -119,23 +126,30 @@ function connectNode(name: string, transport: Transport, serves: Front["serves"]
   };
 }
 
+/** The messages of an upload: one that says what is uploaded, and one with the bytes. */
+function uploadOf(desc: DescMethod, { chunk, ...first }: Json): Message[] {
+  return [first, ...(chunk === undefined ? [] : [{ chunk }])].map((message) => fromJson(desc.input, message));
+}
+
 function rest(httpUrl: string): Front {
   return {
     name: "REST",
     serves: isOnHttpPort,
     close: () => {},
     async call(desc, request, { key, take }) {
-      const { url, init, responseBody } = restRequest(`${desc.parent.name}.${desc.name}` as Rpc, request);
+      const rpc = `${desc.parent.name}.${desc.name}` as Rpc;
+      if (rpc === "AttachmentService.GetAttachment") return downloadByRest(httpUrl, request, key);
+      const { url, init, responseBody } = restRequest(rpc, request);
       const stop = new AbortController();
       const headers = {
-        "content-type": "application/json",
-        ...(desc.methodKind !== "unary" && { accept: "application/x-ndjson" }),
+        "content-type": init.body instanceof Uint8Array ? String(request.mediaType ?? "") : "application/json",
+        ...(desc.methodKind === "server_streaming" && { accept: "application/x-ndjson" }),
         ...(key && { authorization: `Bearer ${key}` }),
       };
       const response = await fetch(`${httpUrl}${url}`, { ...init, headers, signal: stop.signal });
       try {
         if (!response.ok) return restFailure(await response.json());
-        if (desc.methodKind !== "unary") return await takeLines(desc, response, take);
+        if (desc.methodKind === "server_streaming") return await takeLines(desc, response, take);
         const body = (await response.json()) as JsonValue;
         return { answer: normal(desc, responseBody === undefined ? body : { [responseBody]: body }) };
       } finally {
@@ -160,12 +174,44 @@ function restRequest(rpc: Rpc, request: Json): { url: string; init: RequestInit;
     body = rest[call.body];
     delete rest[call.body];
   }
+  // The media type is a header.
+  const isBytes = call.body === "chunk";
+  if (isBytes) delete rest.mediaType;
   const query = new URLSearchParams();
   for (const [field, value] of call.body === "*" ? [] : Object.entries(rest)) {
     for (const one of Array.isArray(value) ? value : [value]) query.append(field, String(one));
   }
-  const init = { method: call.method, ...(body !== undefined && { body: JSON.stringify(body) }) };
+  const sent = isBytes ? Buffer.from(String(body ?? ""), "base64") : JSON.stringify(body);
+  const init = { method: call.method, ...((isBytes || body !== undefined) && { body: sent }) };
   return { url: query.size > 0 ? `${path}?${query}` : path, init, responseBody: call.responseBody };
+}
+
+/** Gets the bytes of an attachment, whose headers say what it is. */
+async function downloadByRest(httpUrl: string, request: Json, key: string | undefined): Promise<Outcome> {
+  const { offset, length, ...rest } = request;
+  const { url } = restRequest("AttachmentService.GetAttachment", rest);
+  const end = length === undefined ? "" : Number(offset) + Number(length) - 1;
+  const headers = {
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...(offset !== undefined && { range: `bytes=${offset}-${end}` }),
+  };
+  const response = await fetch(`${httpUrl}${url}`, { headers });
+  if (!response.ok) {
+    const { code, message } = (await response.json()) as { code: number; message: string };
+    // REST names its header.
+    return failure(code, message.replace(/^Range is "bytes=(\d+)-"/, "offset is $1"));
+  }
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const named = (name: string) => response.headers.get(name) ?? "";
+  const attachment = {
+    attachmentId: String(request.attachmentId),
+    mediaType: named("content-type"),
+    name: /filename="(.*?)"/.exec(named("content-disposition"))?.[1] ?? "",
+    size: /\/(\d+)$/.exec(named("content-range"))?.[1] ?? named("content-length"),
+    sha256: named("etag").replaceAll('"', ""),
+    createTime: "not told",
+  };
+  return { events: [{ attachment, ...(bytes.length > 0 && { chunk: bytes.toString("base64") }) }] };
 }
 
 /** Reads the first `take` events of a REST stream. Each line is `{"result": …}`, or `{"error": …}` at the end. */

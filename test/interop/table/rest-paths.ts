@@ -48,5 +48,16 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "MessageService.FinishDraft": { method: "POST", path: "/session/{sessionId}/draft/{messageId}:finish", body: "*" },
   "MessageService.DiscardDraft": { method: "DELETE", path: "/session/{sessionId}/draft/{messageId}" },
   "MessageService.ListDrafts": { method: "GET", path: "/session/{sessionId}/draft" },
+  "AttachmentService.UploadAttachment": { method: "POST", path: "/session/{sessionId}/attachment", body: "chunk" },
+  "AttachmentService.GetAttachment": {
+    method: "GET",
+    path: "/session/{sessionId}/attachment/{attachmentId}",
+    responseBody: "chunk",
+  },
+  "AttachmentService.ListAttachments": { method: "GET", path: "/session/{sessionId}/attachment" },
+  "AttachmentService.DeleteAttachment": {
+    method: "DELETE",
+    path: "/session/{sessionId}/attachment/{attachmentId}",
+  },
   "TodoService.ListTodos": { method: "GET", path: "/{sessionId}/todo", responseBody: "todos" },
 };

@@ -32,6 +32,7 @@ export const ERROR_NAMES = {
   8: "resource_exhausted",
   9: "failed_precondition",
   10: "aborted",
+  11: "out_of_range",
   12: "unimplemented",
   13: "internal",
   14: "unavailable",

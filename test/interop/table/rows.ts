@@ -1,3 +1,4 @@
+import { ATTACHMENT_ROWS } from "./attachment-rows.js";
 import { DRAFT_ROWS } from "./draft-rows.js";
 import { MESSAGE_EDIT_ROWS } from "./message-edit-rows.js";
 import { MESSAGE_ROWS } from "./message-rows.js";
@@ -13,5 +14,6 @@ export const ROWS: readonly Row[] = [
   ...MESSAGE_EDIT_ROWS,
   ...SEARCH_ROWS,
   ...DRAFT_ROWS,
+  ...ATTACHMENT_ROWS,
   ...TODO_ROWS,
 ];

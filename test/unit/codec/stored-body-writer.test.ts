@@ -9,7 +9,7 @@ import { BackwardWriter } from "../../../src/codec/backward-writer.js";
 import { binaryMessageWriter } from "../../../src/codec/binary-writer.js";
 import { writeStoredMetadata, writeStoredParts } from "../../../src/codec/stored-body-writer.js";
 import { ByteRange } from "../../../src/domain/byte-range.js";
-import type { ChatMessage } from "../../../src/domain/chat-message.js";
+import type { ChatMessage, PartAttachment } from "../../../src/domain/chat-message.js";
 import type { JsonObject, JsonValue } from "../../../src/domain/json.js";
 import { type BodyContent, MessageBody } from "../../../src/domain/message-body.js";
 import { shownMessage } from "../../../src/domain/shown-message.js";
@@ -44,8 +44,34 @@ const { struct } = fc.letrec<{ value: JsonValue; struct: JsonObject }>((tie) => 
     .map((members) => Object.fromEntries(members) as JsonObject),
 }));
 const optionalStruct = fc.option(struct, { nil: undefined });
+const attachment: fc.Arbitrary<PartAttachment | undefined> = fc.option(
+  fc.record({
+    attachmentId: text,
+    mediaType: text,
+    name: text,
+    size: fc.oneof(fc.nat(), fc.constantFrom(0, Number.MAX_SAFE_INTEGER, 1e15)),
+    sha256: text,
+    missing: fc.constantFrom(true as const, undefined),
+  }),
+  { nil: undefined },
+);
+/** Data that ends as an attachment does, from one of its members on. */
+const likeAttachment = fc
+  .tuple(fc.nat(6), fc.array(fc.oneof(text, fc.boolean()), { minLength: 6, maxLength: 6 }))
+  .map(([from, values]) => {
+    const members = ["attachmentId", "mediaType", "name", "size", "sha256", "missing"].map((name, i) => [
+      name,
+      values[i],
+    ]);
+    return Object.fromEntries(members.slice(from)) as JsonObject;
+  });
+const data = fc.oneof(
+  optionalStruct,
+  likeAttachment,
+  likeAttachment.map((inner) => ({ attachment: inner })),
+);
 const content: fc.Arbitrary<BodyContent> = fc.record({
-  parts: fc.array(fc.record({ id: text, type: text, text, data: optionalStruct }), { maxLength: 4 }),
+  parts: fc.array(fc.record({ id: text, type: text, text, data, attachment }), { maxLength: 4 }),
   metadata: optionalStruct,
 });
 const message: fc.Arbitrary<ChatMessage> = fc

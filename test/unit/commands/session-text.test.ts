@@ -22,6 +22,21 @@ describe("the text of", () => {
     );
   });
 
+  it("a part says the name, type and size of its attachment, on one line", () => {
+    const attachment = { attachmentId: "a1", name: "ä\n.png", mediaType: "image/png", size: 300000n };
+    const missing = { attachmentId: "a2", mediaType: "text/plain", missing: true };
+    const parts = [
+      { type: "file", attachment },
+      { type: "text", text: "See", attachment: missing },
+    ];
+    expect(messageText(create(MessageWithPartsSchema, { info: { id: "m", role: "user" }, parts }))).toBe(
+      [
+        ...["", " user m", "  [file] (attachment: ä\\u000a.png, image/png, 300,000 bytes)"],
+        "  See (attachment: a2, text/plain, 0 bytes, missing)",
+      ].join("\n"),
+    );
+  });
+
   it("a deletion names the message after an empty line", () => {
     const event = { case: "deleted" as const, value: { messageId: "m\u202e", position: 2n } };
     expect(eventText(create(WatchMessagesResponseSchema, { event }))).toBe("\n-- deleted: #2 m\\u202e");

@@ -88,18 +88,18 @@ export async function saveUIMessages(
   const seen = messages.length > 0 ? seenWith(sessionId, messages) : new Set(lastMet(client, sessionId));
   for (const { id } of loaded) seen.add(id);
   const isNew = seen.size === 0 && !hasMet(client, sessionId);
-  let forms: ReadonlyMap<string, NewMessage | StoredMessage>;
+  let forms: Map<string, NewMessage | StoredMessage>;
   for (let attempt = 1; ; attempt++) {
     const stored = await readAll(client, sessionId);
     if (stored === undefined && !isNew) throw deletedSince(sessionId);
     const plan = planSave(stored ?? [], wanted, seen);
-    const changed = await changedOf(client, sessionId, plan, messages);
+    forms = new Map();
+    const changed = await changedOf(client, sessionId, plan, messages, forms);
     const isMissing = stored === undefined;
     const added: NewMessage[] = [];
     for (const message of plan.added)
       added.push(await keep(client, sessionId, message, { fit: fittedUIMessage, createSession: isMissing }));
-    const unchanged = plan.kept.map((one) => one.stored);
-    forms = new Map([...unchanged, ...changed, ...added].map((message) => [idOf(message), message]));
+    for (const message of [...changed, ...added]) forms.set(idOf(message), message);
     try {
       await remove(client, sessionId, plan);
       for (const message of changed) await update(client, sessionId, message);
@@ -140,17 +140,22 @@ async function remove(client: SessionPoolClient, sessionId: string, plan: SavePl
   }
 }
 
-/** The stored messages that the caller has changed. `aborted`: another program has changed one of them, too. */
+/**
+ * The stored messages that the caller has changed. Of the others, `forms` gets what is stored as the caller has seen it.
+ * `aborted`: another program has changed one of them, too.
+ */
 async function changedOf(
   client: SessionPoolClient,
   sessionId: string,
   { kept }: SavePlan,
   messages: readonly UIMessage[],
+  forms: Map<string, NewMessage | StoredMessage>,
 ): Promise<NewMessage[]> {
   const changed: NewMessage[] = [];
   for (const [i, { message, stored }] of kept.entries()) {
     const before = lastSeen(sessionId, messages[i] as UIMessage);
     const isUnchanged = before !== undefined && isSame(message, before.given);
+    forms.set(idOf(stored), isUnchanged ? before.stored : stored);
     if (isUnchanged || isErased(stored) || (await isStored(client, sessionId, message, stored))) continue;
     if (before !== undefined && !isSame(fromUIMessage(toUIMessage(stored)), before.stored)) throw changedMeanwhile();
     changed.push(await keep(client, sessionId, message, { fit: fittedUIMessage, known: listedIds(stored) }));

@@ -104,7 +104,7 @@ async function openArchive(path: string, onBytes: (bytes: number) => void): Prom
     chunks: () => withUtf8(counted(chunks(), onBytes)),
   }));
   const bytes = chosen.reduce((sum, { size }) => sum + size, 0);
-  const named = files.map(({ name, size, chunks }): [string, SourceFile] => [basename(name), { size, open: chunks }]);
+  const named = files.map(({ name, size, checked }): [string, SourceFile] => [basename(name), { size, open: checked }]);
   return { documents, files: new Map(named), isCollection: true, bytes, close };
 }
 

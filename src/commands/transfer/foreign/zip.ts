@@ -1,4 +1,5 @@
 import { promisify } from "node:util";
+import { crc32 } from "node:zlib";
 import type { Entry, ZipFile } from "yauzl";
 import type { Chunks } from "./split-json.js";
 
@@ -9,6 +10,8 @@ export interface ZippedFile {
   /** In bytes, unpacked. */
   readonly size: number;
   chunks(): Chunks;
+  /** The same, but throws an Error at the end when the bytes are not those that were packed. */
+  checked(): Chunks;
 }
 
 /** Opens an archive and lists its files, which can be read as streams. Throws an Error when it is damaged. */
@@ -25,7 +28,10 @@ export async function openZip(
   const entries = await entriesOf(zip);
   const files = entries
     .filter(({ fileName }) => !fileName.endsWith("/"))
-    .map((entry) => ({ name: entry.fileName, size: entry.uncompressedSize, chunks: () => chunksOf(zip, entry) }));
+    .map((entry) => {
+      const chunks = () => chunksOf(zip, entry);
+      return { name: entry.fileName, size: entry.uncompressedSize, chunks, checked: () => checked(chunks(), entry) };
+    });
   return { files, close: async () => zip.close() };
 }
 
@@ -47,4 +53,13 @@ async function* chunksOf(zip: ZipFile, entry: Entry): Chunks {
     zip.openReadStream(entry, (error, opened) => (error ? reject(error) : resolve(opened))),
   );
   yield* stream as unknown as Chunks;
+}
+
+async function* checked(chunks: Chunks, entry: Entry): Chunks {
+  let sum = 0;
+  for await (const chunk of chunks) {
+    sum = crc32(chunk, sum);
+    yield chunk;
+  }
+  if (sum !== entry.crc32) throw new Error("its CRC is wrong: the archive is damaged there");
 }

@@ -111,7 +111,7 @@ export interface ForeignPart {
   readonly type: string;
   readonly text?: string | undefined;
   readonly data?: JsonObject | undefined;
-  /** A file of the archive or folder that becomes the part's attachment. What is in texts and data is found by itself. */
+  /** A file that becomes the part's attachment. What is in the text and the data is found by itself. */
   readonly file?: ForeignAttachment | undefined;
 }
 

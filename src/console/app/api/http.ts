@@ -126,10 +126,66 @@ function inTime<T>(answer: Promise<T>): Promise<T> {
   });
 }
 
-async function request(path: string, accept: string, { method = "GET", body, signal }: CallOptions): Promise<Response> {
-  const headers: Record<string, string> = { accept };
+/** The bytes of a path. `onRead` hears how many have come, each time. */
+export async function readBytes(
+  path: string,
+  { signal, onRead }: { readonly signal?: AbortSignal | undefined; readonly onRead?: (bytes: number) => void } = {},
+): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+  const response = await request(path, "*/*", { signal });
+  const reader = response.body!.getReader();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  try {
+    for (let bytes = 0; ; ) {
+      const { value, done } = await inTime(reader.read());
+      if (done) return chunks;
+      chunks.push(value);
+      bytes += value.length;
+      onRead?.(bytes);
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Sends a file as the body of a POST, and tells how many bytes have left; fetch cannot tell that. */
+export function sendFile<T>(
+  path: string,
+  file: Blob,
+  { signal, onSent }: { readonly signal: AbortSignal; readonly onSent: (bytes: number) => void },
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const sending = new XMLHttpRequest();
+    sending.open("POST", path);
+    for (const [name, value] of Object.entries(credentials())) sending.setRequestHeader(name, value);
+    sending.setRequestHeader("content-type", file.type || "application/octet-stream");
+    sending.upload.onprogress = ({ loaded }) => onSent(loaded);
+    sending.onload = () => {
+      const body = asJson(sending.responseText);
+      if (sending.status === 200) resolve(body as T);
+      else reject(errorOf(sending.status, sending.statusText, body));
+    };
+    sending.onerror = () => reject(new Unreachable());
+    sending.onabort = () => reject(signal.reason);
+    signal.addEventListener("abort", () => sending.abort(), { once: true });
+    sending.send(file);
+  });
+}
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function credentials(): Record<string, string> {
   const credential = ticketText ?? apiKey.value;
-  if (credential !== "") headers.authorization = `Bearer ${credential}`;
+  return credential === "" ? {} : { authorization: `Bearer ${credential}` };
+}
+
+async function request(path: string, accept: string, { method = "GET", body, signal }: CallOptions): Promise<Response> {
+  const headers: Record<string, string> = { accept, ...credentials() };
   if (body !== undefined) headers["content-type"] = "application/json";
   let response: Response;
   try {
@@ -144,13 +200,13 @@ async function request(path: string, accept: string, { method = "GET", body, sig
     throw new Unreachable();
   }
   if (response.ok) return response;
-  throw await errorOf(response);
+  throw errorOf(response.status, response.statusText, asJson(await response.text()));
 }
 
-async function errorOf(response: Response): Promise<Error> {
-  if (response.status === 401) keyWanted.value = true;
-  const body = await response.json().catch(() => undefined);
-  if (typeof body?.code === "number") return new ApiError(body.code, String(body.message));
+function errorOf(status: number, statusText: string, body: unknown): Error {
+  if (status === 401) keyWanted.value = true;
+  const { code, message } = (body ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (typeof code === "number") return new ApiError(code, String(message));
   // When the server is down, a proxy in front of it answers 502, 503 or 504 with its own page.
-  return response.status >= 502 ? new Unreachable() : new ApiError(2, response.statusText || `HTTP ${response.status}`);
+  return status >= 502 ? new Unreachable() : new ApiError(2, statusText || `HTTP ${status}`);
 }

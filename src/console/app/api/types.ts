@@ -29,11 +29,29 @@ export interface Session {
   readonly reverted: boolean;
 }
 
+/** What a part says of bytes that are stored beside the messages. */
+export interface PartAttachment {
+  readonly attachmentId: string;
+  readonly mediaType: string;
+  readonly name: string;
+  readonly size: string;
+  readonly sha256: string;
+  /** Whether the bytes were left out of the backup that the message comes from. */
+  readonly missing?: boolean;
+}
+
+/** An attachment of a session. */
+export interface Attachment extends PartAttachment {
+  readonly createTime: string;
+  readonly messageIds: readonly string[];
+}
+
 export interface Part {
   readonly id: string;
   readonly type: string;
   readonly text: string;
   readonly data?: JsonObject;
+  readonly attachment?: PartAttachment;
 }
 
 export interface MessageInfo {

@@ -91,7 +91,7 @@ function withoutColours(text: string): string {
 }
 
 /** Image types that a browser shows without running scripts in them. SVG is not one of them. */
-const SAFE_IMAGE = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
+export const SAFE_IMAGE = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
 /** In base64, about 6 MiB of bytes. */
 const MAX_IMAGE_CHARACTERS = 8 * 1024 * 1024;
 

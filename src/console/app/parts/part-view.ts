@@ -1,4 +1,4 @@
-import type { Json } from "../api/types.js";
+import type { Json, PartAttachment } from "../api/types.js";
 
 /** A picture: either its bytes, if the message holds them, or its address, which is never loaded. */
 export interface ImageView {
@@ -51,6 +51,7 @@ export type PartView =
   | ResultView
   | ImageView
   | { readonly kind: "file"; readonly name: string; readonly mediaType: string; readonly detail: string }
+  | { readonly kind: "attachment"; readonly attachment: PartAttachment }
   | { readonly kind: "error"; readonly text: string }
   | { readonly kind: "erased" }
   | { readonly kind: "note"; readonly label: string; readonly text: string; readonly data?: Json }

@@ -17,6 +17,19 @@ export const KNOWN_TYPES: readonly string[] = [...TABLE.keys()];
 
 /** Returns what a part is. A part of an unknown type is shown with its text and data. */
 export function recognise(part: Part): readonly PartView[] {
+  const { attachment } = part;
+  if (attachment === undefined) return recognised(part);
+  return [...recognised(part).filter((view) => !stoodFor(view)), { kind: "attachment", attachment }];
+}
+
+/** Whether a view says nothing that the attachment beside it does not say better. */
+function stoodFor(view: PartView): boolean {
+  if (view.kind === "image") return view.source === undefined && !view.address;
+  if (view.kind === "data") return !view.text && Object.keys(view.data ?? {}).every((name) => name === "$attachments");
+  return view.kind === "file" || (view.kind === "text" && view.text === "");
+}
+
+function recognised(part: Part): readonly PartView[] {
   const fields = fieldsOf(part);
   const views = namedViews(fields);
   if (views !== undefined) return [views].flat();

@@ -1,7 +1,17 @@
-import type { Message, Session } from "../api/types.js";
+import type { Attachment, Message, Part, Session } from "../api/types.js";
 
-/** The lines of a backup of one session, which `session-pool import` reads. They hold all that REST tells of it. */
-export function backupLines(session: Session, messages: readonly Message[]): string[] {
+/** The lines of a backup of one session. Those of attachments, in their order, belong between `head` and `end`. */
+export interface BackupLines {
+  readonly head: readonly string[];
+  readonly end: string;
+}
+
+/** The lines of a backup, which `session-pool import` reads. They hold all that REST tells of the session. */
+export function backupLines(
+  session: Session,
+  messages: readonly Message[],
+  attachments: readonly Attachment[],
+): BackupLines {
   const { sessionId, title, metadata, labels, owner, expireTime, createTime, updateTime } = session;
   const { parentId, forkPointId, inheritedCount, revision } = session;
   const line = {
@@ -19,26 +29,58 @@ export function backupLines(session: Session, messages: readonly Message[]): str
     inheritedCount: Number(inheritedCount),
     messages: messages.length > 0 ? [[1, messages.length]] : [],
   };
-  const items = [
-    { format: "session-pool", version: 2 },
+  const numbers = new Map(attachments.map(({ attachmentId }, i) => [attachmentId, i + 1]));
+  const head = [
+    { format: "session-pool", version: 3 },
     { session: line },
-    ...messages.map((message) => ({ message: messageOf(message, sessionId) })),
-    { todos: [] },
+    ...messages.map((message) => ({ message: messageOf(message, sessionId, numbers) })),
   ];
-  return items.map((item) => `${JSON.stringify(item)}\n`);
+  return { head: head.map(lineOf), end: lineOf({ todos: [] }) };
 }
 
-function messageOf({ info, parts }: Message, sessionId: string): object {
+/** As many bytes as `session-pool export` writes in one line. A multiple of three, so that no line needs padding. */
+const PIECE_BYTES = 3 * 64 * 1024;
+
+/** The lines of one attachment. */
+export async function attachmentLines(attachment: Attachment, bytes: Blob): Promise<string[]> {
+  const { attachmentId, mediaType, name, size, sha256, createTime } = attachment;
+  const facts = { attachmentId, mediaType, name, size: Number(size), sha256, createTimeMicros: microsOf(createTime) };
+  const lines = [lineOf({ attachment: facts })];
+  for (let at = 0; at < bytes.size; at += PIECE_BYTES) {
+    const piece = new Uint8Array(await bytes.slice(at, at + PIECE_BYTES).arrayBuffer());
+    lines.push(lineOf({ piece: btoa(Array.from(piece, (byte) => String.fromCharCode(byte)).join("")) }));
+  }
+  return lines;
+}
+
+function lineOf(item: object): string {
+  return `${JSON.stringify(item)}\n`;
+}
+
+/** `numbers`: the attachments of the file, by id. What a message says of others counts as missing. */
+function messageOf({ info, parts }: Message, sessionId: string, numbers: ReadonlyMap<string, number>): object {
   const { id, role, timestamp, metadata, originSessionId = "" } = info;
+  const ids = new Set(parts.flatMap(({ attachment }) => attachment?.attachmentId ?? []));
+  const named = [...ids].flatMap((attachmentId) => {
+    const number = numbers.get(attachmentId);
+    return number === undefined ? [] : [[attachmentId, number]];
+  });
   const isElsewhere = originSessionId !== "" && originSessionId !== sessionId;
   return {
     id,
     role,
     timestampMicros: microsOf(timestamp),
-    parts,
+    parts: parts.map((part) => markedMissing(part, numbers)),
     metadata,
     ...(isElsewhere && { originSessionId }),
+    ...(named.length > 0 && { attachments: named }),
   };
+}
+
+function markedMissing(part: Part, numbers: ReadonlyMap<string, number>): Part {
+  const { attachment } = part;
+  if (attachment === undefined || numbers.has(attachment.attachmentId)) return part;
+  return { ...part, attachment: { ...attachment, missing: true } };
 }
 
 /** Microseconds since 1970 of a time as REST writes it, of which a Date would keep only milliseconds. */

@@ -1,12 +1,19 @@
 import { signal } from "@preact/signals";
 import { appendMessage } from "../api/calls.js";
 import { reasonOf } from "./toasts.js";
+import { filesOf, forgetFiles, newId } from "./unsent-files.js";
 
 /** What has been typed below the session and not been sent. It stays when the session can no longer be written to. */
 export const unsent = signal("");
 export const isSending = signal(false);
 /** Why it was not sent; empty when nothing went wrong. */
 export const sendProblem = signal("");
+
+/** Whether there is something to send, and all files have arrived. */
+export function canSend(sessionId: string): boolean {
+  const files = filesOf(sessionId);
+  return (unsent.value.trim() !== "" || files.length > 0) && files.every(({ state }) => state === "sent");
+}
 
 /** The id of the message that is being typed. Sending the same text again cannot append it twice. */
 let messageId = newId();
@@ -19,12 +26,15 @@ export function type(text: string): void {
 
 /** Appends what has been typed as a message of the user. Resolves to whether that worked. */
 export async function send(sessionId: string): Promise<boolean> {
-  if (isSending.value || unsent.value.trim() === "") return false;
+  if (isSending.value || !canSend(sessionId)) return false;
   isSending.value = true;
   sendProblem.value = "";
+  const files = filesOf(sessionId);
   try {
-    const parts = [{ type: "text", text: unsent.value }];
+    const text = unsent.value.trim() === "" ? [] : [{ type: "text", text: unsent.value }];
+    const parts = [...text, ...files.map(({ attachmentId }) => ({ type: "file", attachment: { attachmentId } }))];
     await appendMessage(sessionId, { info: { id: messageId, role: "user" }, parts });
+    forgetFiles(files);
     type("");
     return true;
   } catch (error) {
@@ -33,8 +43,4 @@ export async function send(sessionId: string): Promise<boolean> {
   } finally {
     isSending.value = false;
   }
-}
-
-function newId(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,8 +1,11 @@
+import { listAttachments, readAttachment } from "../api/attachments.js";
 import { getSession, listMessages } from "../api/calls.js";
-import type { Message, Session } from "../api/types.js";
+import type { Attachment, Message, Session } from "../api/types.js";
 import type { PartView } from "../parts/part-view.js";
 import { viewsOf } from "../parts/recognise.js";
-import { backupLines } from "./backup-lines.js";
+import { byteSize } from "../text/format.js";
+import { attachmentLines, backupLines } from "./backup-lines.js";
+import { save } from "./save.js";
 
 export type ExportFormat = "json" | "markdown";
 
@@ -12,7 +15,7 @@ const TYPES: Readonly<Record<ExportFormat, readonly [type: string, extension: st
   markdown: ["text/markdown", "md"],
 };
 
-/** Reads a whole session and saves it as a file. Resolves to the number of messages. */
+/** Reads a whole session, with its files in JSON lines, and saves it as a file. Resolves to the number of messages. */
 export async function exportSession(
   session: Session,
   format: ExportFormat,
@@ -29,11 +32,30 @@ export async function exportSession(
   } while (pageToken !== "");
   const pieces =
     format === "json"
-      ? backupLines(await getSession(session.sessionId, signal), messages)
+      ? await withFiles(await getSession(session.sessionId, signal), messages, signal)
       : [`# ${session.title || session.sessionId}\n`, ...messages.map(asMarkdown)];
   const [type, extension] = TYPES[format];
   save(new Blob(pieces, { type }), `${session.sessionId.replace(/[^\w.-]+/g, "_")}.${extension}`);
   return messages.length;
+}
+
+async function withFiles(session: Session, messages: readonly Message[], signal: AbortSignal): Promise<BlobPart[]> {
+  const named = new Set(messages.flatMap(({ parts }) => parts.flatMap((part) => part.attachment?.attachmentId ?? [])));
+  const attachments: Attachment[] = [];
+  let pageToken = "";
+  do {
+    const page = await listAttachments(session.sessionId, pageToken, signal);
+    // Drafts are not saved, nor what only they show.
+    attachments.push(...page.attachments.filter(({ attachmentId }) => named.has(attachmentId)));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  const { head, end } = backupLines(session, messages, attachments);
+  const lines: BlobPart[] = [...head];
+  for (const attachment of attachments) {
+    const blob = await readAttachment(session.sessionId, attachment, { signal });
+    lines.push(...(await attachmentLines(attachment, blob)));
+  }
+  return [...lines, end];
 }
 
 function asMarkdown(message: Message): string {
@@ -48,6 +70,10 @@ function partAsMarkdown(view: PartView): string {
     case "reasoning":
     case "error":
       return view.text.replace(/^/gm, "> ");
+    case "attachment": {
+      const { name, mediaType, size } = view.attachment;
+      return `*File: ${[name, mediaType, byteSize(size)].filter(Boolean).join(", ")}*`;
+    }
     case "call":
       return fenced(
         JSON.stringify(
@@ -68,13 +94,4 @@ function fenced(text: string): string {
   const longest = (text.match(/`+/g) ?? []).reduce((most, { length }) => Math.max(most, length), 2);
   const fence = "`".repeat(longest + 1);
   return `${fence}\n${text}\n${fence}`;
-}
-
-function save(blob: Blob, name: string): void {
-  const address = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -59,6 +59,16 @@ export function count(number: number | string | undefined): string {
   return NUMBER.format(Number(number ?? 0));
 }
 
+/** A number of bytes, as people read it. */
+export function byteSize(bytes: number | string): string {
+  let [size, unit] = [Number(bytes), 0];
+  for (; size >= 1024 && unit < UNITS.length - 1; unit++) size /= 1024;
+  if (unit === 0) return plural(size, "byte");
+  return `${size >= 100 ? Math.round(size) : size.toFixed(1)} ${UNITS[unit]}`;
+}
+
+const UNITS = ["bytes", "KB", "MB", "GB"];
+
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }

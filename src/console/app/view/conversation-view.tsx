@@ -4,14 +4,17 @@ import { type Ticket, ticket } from "../api/ticket.js";
 import type { Conversation } from "../state/conversation.js";
 import { reasonOf } from "../state/toasts.js";
 import { openConversation } from "../state/ui.js";
+import { filesOf } from "../state/unsent-files.js";
 import { untilMinute } from "../text/format.js";
 import { Composer } from "./composer.js";
 import { Icon } from "./icon.js";
 import { LinkOver } from "./link-over.js";
 import { MessageList } from "./message-list.js";
+import { OpenSession } from "./open-session.js";
 import { SidePanel } from "./panel/side-panel.js";
 import { Problem, WayOn } from "./problem.js";
 import { SessionHeader } from "./session-header.js";
+import { useDroppedFiles } from "./use-dropped-files.js";
 
 /** The open session. */
 export function ConversationView({ conversation }: { conversation: Conversation }) {
@@ -23,7 +26,17 @@ export function ConversationView({ conversation }: { conversation: Conversation 
     return <main class="conversation" aria-busy="true" aria-label="Loading" />;
   }
   return (
-    <main class="conversation">
+    <OpenSession.Provider value={conversation.sessionId}>
+      <Main conversation={conversation} error={error} reopen={reopen} />
+    </OpenSession.Provider>
+  );
+}
+
+function Main({ conversation, error, reopen }: { conversation: Conversation; error: unknown; reopen: () => void }) {
+  const dropping = useDroppedFiles(conversation.sessionId);
+  const canCompose = ticket?.scope === "write" || filesOf(conversation.sessionId).length > 0;
+  return (
+    <main class={`conversation ${dropping.isOver ? "dropping" : ""}`} {...dropping.handlers}>
       <SessionHeader conversation={conversation} />
       {ticket && <TicketLine ticket={ticket} />}
       {error !== undefined && (
@@ -42,7 +55,7 @@ export function ConversationView({ conversation }: { conversation: Conversation 
         <MessageList conversation={conversation} />
         <SidePanel conversation={conversation} />
       </div>
-      {ticket?.scope === "write" && <Composer sessionId={conversation.sessionId} />}
+      {canCompose && <Composer sessionId={conversation.sessionId} />}
     </main>
   );
 }

@@ -167,7 +167,8 @@ export class AppendTurn {
       let plan = await this.#planFilled(end, known, job, call);
       const refusal = this.#refusalOf(plan, end, job, bytes);
       if (refusal !== null && (await refusal) !== null) {
-        // What is stored already needs no room and no attachments, so all ids are looked up before an append is refused.
+        // What is stored already needs no room and no attachments, so all ids are looked up before an append is
+        // refused.
         const all = await this.#lookUp(head, idsOf(job), call);
         if (all === null) return { plans, isStale: true };
         plan = await this.#planFilled(end, all, job, call);

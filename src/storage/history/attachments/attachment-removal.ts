@@ -2,7 +2,7 @@ import { type Call, checkCall } from "../../../domain/call.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, Segment, SessionRecord, StoredAttachment } from "../log-store.js";
 import { recordBatches } from "../record-batches.js";
-import { openDrafts } from "../record-facts.js";
+import { openDrafts, ownerOf } from "../record-facts.js";
 import { Again } from "../retries.js";
 import type { SweepFailures } from "../sweep-failures.js";
 import type { EditorWait } from "../write/editor-wait.js";
@@ -121,9 +121,22 @@ export class AttachmentRemoval {
     if (isCounted) quotas.note(record, -bytes);
   }
 
-  /** Dooms what these entries name, because they are about to be erased. */
+  /**
+   * Dooms what these entries name, because they are about to be erased, and what interrupted uploads under the same ids
+   * have left.
+   */
   async doomAll(entries: readonly Entry[], call?: Call): Promise<void> {
-    for (const named of entries.flatMap(({ body }) => body.attachments)) await this.doom(named, call);
+    const ids = new Map<string, Set<string>>();
+    for (const named of entries.flatMap(({ body }) => body.attachments)) {
+      await this.doom(named, call);
+      const uid = ownerOf(named.log);
+      ids.set(uid, (ids.get(uid) ?? new Set()).add(named.attachmentId));
+    }
+    for (const [uid, wanted] of ids) {
+      for await (const row of this.#rowsOf(uid, call)) {
+        if (row.state === "arriving" && wanted.has(row.attachmentId)) await this.doom(row, call);
+      }
+    }
   }
 
   /**
@@ -168,15 +181,16 @@ export class AttachmentRemoval {
 
   /** Deletes all attachments that were uploaded to a session, whatever names them. */
   async deleteAllOf(uid: string, call: Call): Promise<void> {
-    const { store } = this.#context;
-    const { attachments } = store;
-    if (attachments === undefined) return;
+    if (this.#context.store.attachments === undefined) return;
+    for await (const one of this.#rowsOf(uid, call)) await this.deleteNow(one, call);
+  }
+
+  /** All rows of a session, which may be removed meanwhile. */
+  async *#rowsOf(uid: string, call?: Call): AsyncGenerator<StoredAttachment> {
     for (let after = ""; ; ) {
-      const some = await attachments.list(uid, after, BATCH, call);
-      for (const one of some) {
-        await this.deleteNow(one, call);
-        after = one.log;
-      }
+      const some = await this.#context.attachments.list(uid, after, BATCH, call);
+      yield* some;
+      after = some.at(-1)?.log ?? after;
       if (some.length < BATCH) return;
     }
   }

@@ -161,7 +161,7 @@ describe("the credentials of a client", () => {
 
   it("are those of a transport, if one is given", () => {
     const { transport } = { transport: {} as never };
-    expect(() => createSessionPoolClient({ transport, ticket: "t" })).toThrow(/key and ticket need baseUrl/);
+    expect(() => createSessionPoolClient({ transport, ticket: "t" })).toThrow(/beside it, key and ticket need baseUrl/);
   });
 
   it("may be a ticket, which is sent like a key", async () => {

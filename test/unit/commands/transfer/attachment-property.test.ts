@@ -36,7 +36,8 @@ interface Naming {
 }
 
 const session = fc.constantFrom(...SESSIONS);
-const attachmentId = fc.constantFrom("p", "q", "ä/ö 🎈");
+const ATTACHMENT_IDS = ["p", "q", "ä/ö 🎈"] as const;
+const attachmentId = fc.constantFrom(...ATTACHMENT_IDS);
 const size = fc.oneof(
   { weight: 8, arbitrary: fc.integer({ min: 0, max: 9 }) },
   { weight: 1, arbitrary: fc.constantFrom(PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES + 7) },
@@ -120,6 +121,17 @@ async function fill(pool: Pool, sequence: readonly (Step | Upload | Naming)[]): 
     else {
       const { by: _by, ...operation } = step;
       await outcomeOf(provider, operation, { lists: new Map() });
+    }
+  }
+  // Messages of forks name what was uploaded to the sources of these.
+  for (const source of SESSIONS) {
+    for (const id of ATTACHMENT_IDS) {
+      const session = `${source}-${id}`;
+      const fork = pool.sessions.forkSession(source, { newSessionId: session });
+      const name = () => attach(pool, { op: "nameFile", session, message: "own", attachmentIds: [id] });
+      await fork.then(name).catch((error: unknown) => {
+        if (!(error instanceof DomainError)) throw error;
+      });
     }
   }
 }

@@ -10,13 +10,17 @@ const file = join(root, "file.jsonl");
 const database = join(root, "pool.db");
 afterAll(() => rmSync(root, { recursive: true }));
 
-const HEADER = { format: "session-pool", version: 2 };
+const HEADER = { format: "session-pool", version: 3 };
 const END = { todos: [] };
 const times = { createTimeMicros: 1, updateTimeMicros: 2, revision: 1 };
 const session = (given: object = {}) => ({ session: { sessionId: "s", title: "", ...times, messages: [], ...given } });
 const message = (given: object = {}) => ({
   message: { id: "m", role: "user", timestampMicros: 5, parts: [], ...given },
 });
+const facts = { attachmentId: "a", mediaType: "text/plain", name: "", size: 0, sha256: "0".repeat(64) };
+const attachment = (given: object = {}) => ({ attachment: { ...facts, createTimeMicros: 1, ...given } });
+const naming = (number: number) =>
+  message({ parts: [{ id: "", type: "file", text: "", attachment: facts }], attachments: [["a", number]] });
 const chain = Array.from({ length: 200 }, (_, i) => ({ sessionId: `p${i}`, messages: [[i + 1, i + 1]] }));
 const origin = (sourceSessionId: string) => ({ kind: "fork", sourceSessionId, upToMessageId: "", sourceLives: true });
 const fork = (parentId: string) => ({ parentId, forkPointId: "m", inheritedCount: 1 });
@@ -35,6 +39,38 @@ const OWN: readonly (readonly [string, readonly (object | string)[], RegExp])[] 
   ],
   ["a message before any session", [message(), END], /Line 2: a message comes before any session$/],
   ["a message that no session names", [session(), message(), END], /Line 3: no session names this message$/],
+  ["a piece before any attachment", [session(), { piece: "AAAA" }], /Line 3: a piece comes before any attachment$/],
+  ["an attachment that no message names", [session(), attachment(), END], /Line 3: no message names this attachment$/],
+  [
+    "an attachment that is not there",
+    [session({ messages: [[1, 1]] }), naming(1), END],
+    /Line 2: messages of session "s" name attachments up to 1, but the last one is 0$/,
+  ],
+  [
+    "an attachment that no part names",
+    [session({ messages: [[1, 1]] }), message({ attachments: [["a", 1]] }), attachment(), END],
+    /Line 3: message.attachments names "a", which no part does$/,
+  ],
+  [
+    "a message after attachments",
+    [session({ messages: [[1, 2]] }), naming(1), attachment(), message({ id: "n" }), END],
+    /Line 5: it follows attachments, which come after the messages of a session$/,
+  ],
+  [
+    "an attachment with an unknown field",
+    [session({ messages: [[1, 1]] }), naming(1), attachment({ note: 1 }), END],
+    /Line 4: attachment has the unknown field "note"$/,
+  ],
+  [
+    "an attachment without its SHA-256",
+    [session({ messages: [[1, 1]] }), naming(1), attachment({ sha256: "" }), END],
+    /Line 4: sha256 must have 64 digits in lower case$/,
+  ],
+  [
+    "an attachment with a malformed type",
+    [session({ messages: [[1, 1]] }), naming(1), attachment({ mediaType: "x" }), END],
+    /Line 4: media_type is "x"; it must be a type such as "image\/png"$/,
+  ],
   ["a session that is a string", [{ session: "s" }], /Line 2: session must be an object, but it is "s"$/],
   [
     "a session without an id",

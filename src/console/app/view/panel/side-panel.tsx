@@ -3,6 +3,7 @@ import type { Conversation } from "../../state/conversation.js";
 import { type PanelName, panel } from "../../state/ui.js";
 import { IconButton } from "../icon.js";
 import { DetailsPanel } from "./details-panel.js";
+import { FilesPanel } from "./files-panel.js";
 import { ForksPanel } from "./forks-panel.js";
 import { OutlinePanel } from "./outline-panel.js";
 import { SearchPanel } from "./search-panel.js";
@@ -11,6 +12,7 @@ const TITLES: Readonly<Record<PanelName, string>> = {
   outline: "Outline",
   search: "Search",
   forks: "Forks",
+  files: "Files",
   details: "Details",
 };
 
@@ -28,6 +30,7 @@ export function SidePanel({ conversation }: { conversation: Conversation }) {
         {name === "outline" && <OutlinePanel conversation={conversation} />}
         {name === "search" && <SearchPanel conversation={conversation} />}
         {name === "forks" && <ForksPanel conversation={conversation} />}
+        {name === "files" && <FilesPanel conversation={conversation} />}
         {name === "details" && <DetailsPanel conversation={conversation} />}
       </section>
     </aside>

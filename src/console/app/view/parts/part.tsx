@@ -4,6 +4,7 @@ import type { PartView, Stage } from "../../parts/part-view.js";
 import { firstLine } from "../../text/format.js";
 import { withoutPiles } from "../../text/piles.js";
 import { Icon } from "../icon.js";
+import { AttachmentBox } from "./attachment.js";
 import { CallCard } from "./call-card.js";
 import { Foldable } from "./foldable.js";
 import { JsonTree } from "./json-tree.js";
@@ -40,6 +41,8 @@ export function PartBox({ view, timestamp, stage, calls, onJump }: PartProps) {
           <span class="muted">{[view.mediaType, view.detail].filter(Boolean).join(" · ")}</span>
         </p>
       );
+    case "attachment":
+      return <AttachmentBox attachment={view.attachment} />;
     case "error":
       return (
         <div class="error-box" dir="auto">

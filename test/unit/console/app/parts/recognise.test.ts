@@ -34,6 +34,19 @@ describe("parts of messages", () => {
       expect(viewsOf(message([part("text", undefined, "Hello"), other]))[0]).toEqual(hello);
   });
 
+  it("with an attachment are shown as that, beside what the attachment does not show", () => {
+    const attachment = { attachmentId: "a", mediaType: "image/png", name: "n", size: "3", sha256: "00" };
+    const part = (fields: object) => ({ id: "", type: "file", text: "", attachment, ...fields });
+    expect(recognise(part({}))).toEqual([{ kind: "attachment", attachment }]);
+    expect(recognise(part({ type: "attachment", data: { $attachments: [] } }))).toEqual([
+      { kind: "attachment", attachment },
+    ]);
+    expect(recognise(part({ type: "text", text: "The first lines" }))).toEqual([
+      { kind: "text", text: "The first lines" },
+      { kind: "attachment", attachment },
+    ]);
+  });
+
   it("keep their text and data when their type is unknown", () => {
     expect(recognise(part("telemetry", { a: 1 }, "hello"))).toEqual([
       { kind: "data", type: "telemetry", text: "hello", data: { a: 1 } },

@@ -40,7 +40,8 @@ it("a session that the console saved is imported as it was", async () => {
     const session = await call("GET", path);
     const { messages } = await call("GET", `${path}/message`);
     const file = join(folder, "saved.jsonl");
-    writeFileSync(file, backupLines(session, messages).join(""));
+    const { head, end } = backupLines(session, messages, []);
+    writeFileSync(file, [...head, end].join(""));
 
     const storage = `sqlite:${join(folder, "to.db")}`;
     for (let i = 0; i < 2; i++) await importSessions({ storage, namespace: "default" }, file);
