@@ -132,6 +132,39 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessageCount("s")).toBe(1);
     });
 
+    it("are compared when a message is appended again, also where they have no name and no bytes", async () => {
+      await sessionWith(subject.provider, "s");
+      await upload("a", Buffer.alloc(0));
+      await subject.provider.logMessages("s", [showing("m1", "a")]);
+      const saying = (facts: Partial<PartAttachment>) => {
+        const attachment = { ...naming("a"), ...facts };
+        const parts = [{ id: "", type: "file", text: "", attachment }];
+        return subject.provider.logMessages("s", [{ ...message("m1"), parts }]);
+      };
+      await saying({});
+      await saying({ mediaType: "application/octet-stream" });
+      for (const wrong of [{ name: "a" }, { size: 1 }, { mediaType: "text/plain" }]) {
+        await refusal(saying(wrong), "already_exists");
+      }
+    });
+
+    it("are named by no more parts of a draft than of a message", async () => {
+      const provider = subject.open({ limits: { messageAttachments: 2 } });
+      await sessionWith(provider, "s");
+      await upload("a");
+      await provider.startDraft("s", showing("d", "a"));
+      const put = (id: string, attachment?: PartAttachment) =>
+        ({ kind: "put_part", part: { id, type: "file", text: "", attachment } }) as const;
+      await provider.extendDraft("s", "d", 1, [put("p", naming("a")), put("q", naming("a")), put("q")]);
+      const { message } = await refusal(provider.extendDraft("s", "d", 2, [put("q", naming("a"))]), "invalid_argument");
+      expect(message).toContain("3 attachments with these deltas; at most 2");
+      await refusal(
+        provider.finishDraft("s", "d", { version: 2, deltas: [put("q", naming("a"))] }),
+        "invalid_argument",
+      );
+      await provider.extendDraft("s", "d", 2, [put("p"), put("q", naming("a"))]);
+    });
+
     it("get the same answer when they are uploaded again, and are not replaced", async () => {
       await sessionWith(subject.provider, "s");
       const made = await upload("a");

@@ -1,7 +1,6 @@
-import { checkFacts, partOf } from "../../../domain/attachment.js";
+import { checkFacts, namesNothing, partOf } from "../../../domain/attachment.js";
 import type { Call } from "../../../domain/call.js";
 import type { Part, PartAttachment } from "../../../domain/chat-message.js";
-import { invalidArgument } from "../../../domain/errors.js";
 import type { NamedAttachment } from "../../../domain/message-body.js";
 import type { Head, HistoryContext } from "../heads.js";
 import { AttachmentFinder } from "./attachment-finder.js";
@@ -43,10 +42,7 @@ export class AttachmentNames {
       const known = found.get(attachmentId);
       // What a draft names cannot be refused any more when it is finished. An erasure may have taken it away.
       if (known === undefined && draftLog !== undefined) return { ...part, attachment: missing(part.attachment) };
-      if (known === undefined) {
-        const session = `session ${JSON.stringify(head.record.sessionId)}`;
-        throw invalidArgument(`attachment_id ${JSON.stringify(attachmentId)} names no attachment of ${session}`);
-      }
+      if (known === undefined) throw namesNothing(attachmentId, head.record.sessionId);
       checkFacts(part.attachment, known);
       return { ...part, attachment: partOf(known) };
     });
