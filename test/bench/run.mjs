@@ -22,6 +22,7 @@ await build({
     ours: `${root}test/bench/peers/ours.ts`,
     "bare-server": `${root}test/bench/fronts/bare-server.ts`,
     postgres: `${root}test/bench/postgres.ts`,
+    transfers: `${root}test/bench/transfers.ts`,
     worker: `${root}test/bench/engine/worker.ts`,
   },
   outdir: folder,
@@ -38,7 +39,7 @@ await build({
 await buildConsole(`${folder}assets`);
 const [name, ...rest] = process.argv.slice(2);
 // Each of these names is a separate measurement. Without one, the rows are measured.
-const own = ["console", "drafts", "fronts", "growth", "ours", "owners", "postgres"].includes(name);
+const own = ["console", "drafts", "fronts", "growth", "ours", "owners", "postgres", "transfers"].includes(name);
 const args = own ? [`${folder}${name}.mjs`, ...rest] : [`${folder}bench.mjs`, ...process.argv.slice(2)];
 // An interrupt ends the benchmark, which this process waits for.
 process.on("SIGINT", () => {});

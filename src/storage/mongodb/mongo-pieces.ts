@@ -58,12 +58,10 @@ export class MongoPieces {
   }
 
   async read(log: string, first: number, limit: number, call?: Call): Promise<readonly Uint8Array[]> {
+    const options = { projection: { _id: 0, seq: 1, bytes: 1 }, promoteBuffers: true, limit, batchSize: limit + 1 };
     const found = await this.#parts.commands.read(call, (limits) =>
       this.#pieces
-        .find(
-          { log, seq: { $gte: first, $lt: first + limit } },
-          { ...limits, projection: { _id: 0, seq: 1, bytes: 1 }, promoteBuffers: true, batchSize: limit + 1 },
-        )
+        .find({ log, seq: limit === 1 ? first : { $gte: first, $lt: first + limit } }, { ...limits, ...options })
         .sort({ seq: 1 })
         .toArray(),
     );

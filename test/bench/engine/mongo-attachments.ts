@@ -21,7 +21,7 @@ interface Piece {
 }
 
 /** Pieces in a collection of their own with the index that the store has. */
-class MongoPieces implements PieceStore {
+export class MongoPieces implements PieceStore {
   readonly #client: MongoClient;
   readonly #pieces: Collection<Piece>;
 
