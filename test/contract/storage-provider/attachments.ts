@@ -132,6 +132,36 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessageCount("s")).toBe(1);
     });
 
+    it("are uploaded 16 at a time to one session", async () => {
+      for (const id of ["s", "t"]) await sessionWith(subject.provider, id);
+      let open = () => {};
+      const gate = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      async function* held() {
+        yield Buffer.from("x");
+        await gate;
+      }
+      const start = (id: string, sessionId = "s") =>
+        subject.provider.uploadAttachment(sessionId, { attachmentId: id }, held());
+      const uploads = numbered(17, "a").map((id) => start(id));
+      const error = await Promise.any(
+        uploads.map(async (one) =>
+          one.then(
+            () => Promise.reject("stored"),
+            (e) => e,
+          ),
+        ),
+      );
+      expect(error).toMatchObject({ code: "resource_exhausted" });
+      expect(error.message).toContain("16 uploads to session");
+      uploads.push(start("b", "t"));
+      open();
+      const outcomes = await Promise.allSettled(uploads);
+      expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(17);
+      await upload("c");
+    });
+
     it("are compared when a message is appended again, also where they have no name and no bytes", async () => {
       await sessionWith(subject.provider, "s");
       await upload("a", Buffer.alloc(0));
