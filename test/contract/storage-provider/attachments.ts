@@ -240,6 +240,21 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await subject.store?.().attachments?.list(uid, "", 10)).toHaveLength(2);
     });
 
+    it("that nothing names stay for as long again after each upload of the same", async (context) => {
+      const table = subject.store?.().attachments;
+      if (table === undefined) return context.skip("the rows cannot be read");
+      await sessionWith(subject.provider, "s");
+      await upload("a");
+      const uid = (await subject.store?.().readRecord("s"))?.uid as string;
+      const [row] = await table.find(uid, ["a"]);
+      await table.change(row?.log as string, { seenMs: 1 });
+      await refusal(upload("a", Buffer.from("others")), "already_exists");
+      expect(await table.find(uid, ["a"])).toMatchObject([{ seenMs: 1 }]);
+      await upload("a");
+      const [again] = await table.find(uid, ["a"]);
+      expect(again?.seenMs).toBeGreaterThanOrEqual(row?.seenMs as number);
+    });
+
     it("leave with the messages that named them", async () => {
       await sessionWith(subject.provider, "s", ["m1"]);
       for (const id of ["a", "b"]) await upload(id);

@@ -8,7 +8,7 @@ export interface StoredAttachment extends Attachment {
   readonly uid: string;
   /** The log of its pieces, which is never used for anything else: `uid.n`. */
   readonly log: string;
-  /** When a sweep last looked at it, in milliseconds by the store's clock; at first, when it was stored. */
+  /** When a sweep last looked at it, in milliseconds by the store's clock, or when it was last uploaded. */
   readonly seenMs: number;
   /**
    * `arriving`: its bytes are being stored, and nobody sees it; `size` is 0 and `sha256` empty. `stored`: it is whole.

@@ -61,7 +61,9 @@ export class Uploader {
     if (known !== undefined) {
       const arrived = await cutIntoPieces(chunks, checkBytes, async () => {}, call);
       checkArrived(arrived, given);
-      return sameOrTaken(known, { ...wanted, ...arrived }, sessionId);
+      const same = sameOrTaken(known, { ...wanted, ...arrived }, sessionId);
+      await this.#keepLonger(head.record, same, call);
+      return same;
     }
     const { record } = head;
     // Counted before the store is asked, so that uploads which begin together are not all let in.
@@ -140,6 +142,12 @@ export class Uploader {
     const same = sameOrTaken(stored, facts, record.sessionId);
     await this.#abandon(record, log).catch(() => {});
     return same;
+  }
+
+  /** Nobody who has uploaded an attachment again should find it swept because the first time was long ago. */
+  async #keepLonger({ uid }: SessionRecord, known: StoredAttachment, call?: Call): Promise<void> {
+    const { attachments, store } = this.#context;
+    if (known.uid === uid) await attachments.change(known.log, { seenMs: await store.timeMs(call) }, call);
   }
 
   /** What the messages of a session can name by an id: its own upload, or one that its messages show. */
