@@ -4,7 +4,8 @@ import { createReadStream, openAsBlob, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -102,6 +103,18 @@ describe("the TypeScript client", () => {
     const download = await client.downloadAttachment("made", "notes");
     expect(download.attachment.name).toBe("notes_ 1.txt");
     expect(await download.bytes()).toHaveLength(0);
+  });
+
+  it("takes a path and the URL of a file, and their name", async () => {
+    const path = fileOf("Kyōto #1.bin");
+    for (const source of [path, pathToFileURL(path)]) {
+      const stored = await client.uploadAttachment("s", source);
+      expect(stored).toMatchObject({ name: basename(path), size: bytes.length, sha256 });
+    }
+    await expect(client.uploadAttachment("s", join(tmpdir(), "is not there"))).rejects.toMatchObject({
+      code: "ENOENT",
+    });
+    expect(await client.uploadAttachment("s", path, { name: "" })).toMatchObject({ name: "" });
   });
 
   it("downloads all or a range, once, in every form, with progress", async () => {

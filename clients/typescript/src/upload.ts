@@ -14,16 +14,19 @@ export type Attachment = WithNumbers<AttachmentMessage>;
 
 /**
  * Bytes, a Blob or File, or a stream of bytes: a ReadableStream, or anything that is iterated asynchronously, such as a
- * ReadStream of Node.js. A file of Node.js is best given as the Blob of `openAsBlob(path)` of `node:fs`, which can be
- * read again after a lost connection.
+ * ReadStream of Node.js. In Node.js also the path of a file, or its `file:` URL; the file is read again after a lost
+ * connection.
  */
 export type UploadSource =
+  | string
+  | URL
   | ArrayBuffer
   | ArrayBufferView
   | Blob
   | ReadableStream<Uint8Array>
   | AsyncIterable<Uint8Array>;
 
+type OpenSource = Exclude<UploadSource, string | URL>;
 type StreamSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export interface UploadOptions {
@@ -32,7 +35,7 @@ export interface UploadOptions {
    * type, the same id can be uploaded again and gets the same answer.
    */
   readonly attachmentId?: string;
-  /** The name of the file, at most 255 bytes; that of a File when absent. */
+  /** The name of the file, at most 255 bytes; that of a File or a path when absent. */
   readonly name?: string;
   /** That of the Blob when absent, and otherwise `application/octet-stream`. */
   readonly mediaType?: string;
@@ -55,9 +58,10 @@ export async function upload(
   rest: Rest,
   retries: number,
   sessionId: string,
-  source: UploadSource,
+  given: UploadSource,
   options: UploadOptions = {},
 ): Promise<Attachment> {
+  const source = typeof given === "string" || given instanceof URL ? await fileAt(given) : given;
   const { sha256, createSession, signal, onProgress } = options;
   const { name = "", type = "" } = source as Partial<File>;
   const blob = await blobOf(source);
@@ -85,8 +89,22 @@ export async function upload(
   return withNumbers(AttachmentSchema, message);
 }
 
+/** The file at a path. Browsers have no paths, and bundlers for them must find no import of Node.js here. */
+async function fileAt(path: string | URL): Promise<Blob> {
+  const { process } = globalThis as { process?: Partial<NodeJS.Process> };
+  const fs = process?.getBuiltinModule?.("node:fs");
+  const { basename } = process?.getBuiltinModule?.("node:path") ?? {};
+  const { fileURLToPath } = process?.getBuiltinModule?.("node:url") ?? {};
+  if (!fs || !basename || !fileURLToPath)
+    throw new TypeError("A path can be uploaded only in Node.js 20.16, 22.3 or later");
+  // The error of openAsBlob names neither the file nor what is wrong with it.
+  await fs.promises.access(path, fs.constants.R_OK);
+  const name = basename(typeof path === "string" ? path : fileURLToPath(path));
+  return Object.defineProperty(await fs.openAsBlob(path), "name", { value: name });
+}
+
 /** Undefined: a stream, which can be sent while it is read. Browsers do that at most over HTTP/2, so they read it first. */
-async function blobOf(source: UploadSource): Promise<Blob | undefined> {
+async function blobOf(source: OpenSource): Promise<Blob | undefined> {
   if (source instanceof Blob) return source;
   if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return new Blob([source as ArrayBuffer]);
   return hasXhr() ? await new Response(streamOf(source) as ReadableStream<Uint8Array<ArrayBuffer>>).blob() : undefined;
