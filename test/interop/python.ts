@@ -23,7 +23,7 @@ export async function preparePython(): Promise<Python> {
 const PIP_FLAGS = ["--disable-pip-version-check", "--only-binary=:all:"];
 
 async function generate(program: string, folder: string): Promise<void> {
-  const files = ["options", "session_service", "message_service", "todo_service"].map(
+  const files = ["options", "session_service", "message_service", "attachment_service", "todo_service"].map(
     (name) => `sessionpool/v1/${name}.proto`,
   );
   const outputs = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -32,40 +33,45 @@ func connectMethods(protocol, grpcAddress, httpURL string) (map[string]method, e
 	}
 	sessions := sessionpoolv1connect.NewSessionServiceClient(client, httpURL, options...)
 	messages := sessionpoolv1connect.NewMessageServiceClient(client, httpURL, options...)
+	attachments := sessionpoolv1connect.NewAttachmentServiceClient(client, httpURL, options...)
 	todos := sessionpoolv1connect.NewTodoServiceClient(client, httpURL, options...)
 	tracker := sessionpoolv1connect.NewTodoTrackerServiceClient(http2Client(), "http://"+grpcAddress, connect.WithGRPC())
 	return map[string]method{
-		"SessionService.CreateSession":    connectUnary(sessions.CreateSession),
-		"SessionService.GetSession":       connectUnary(sessions.GetSession),
-		"SessionService.LoadSession":      connectUnary(sessions.LoadSession),
-		"SessionService.ListSessions":     connectUnary(sessions.ListSessions),
-		"SessionService.UpdateSession":    connectUnary(sessions.UpdateSession),
-		"SessionService.DeleteSession":    connectUnary(sessions.DeleteSession),
-		"SessionService.ForkSession":      connectUnary(sessions.ForkSession),
-		"SessionService.ShareSession":     connectUnary(sessions.ShareSession),
-		"SessionService.RevertSession":    connectUnary(sessions.RevertSession),
-		"SessionService.UnrevertSession":  connectUnary(sessions.UnrevertSession),
-		"MessageService.AppendMessage":    connectUnary(messages.AppendMessage),
-		"MessageService.AppendMessages":   connectUnary(messages.AppendMessages),
-		"MessageService.GetMessage":       connectUnary(messages.GetMessage),
-		"MessageService.ListMessages":     connectUnary(messages.ListMessages),
-		"MessageService.CountMessages":    connectUnary(messages.CountMessages),
-		"MessageService.CopyMessages":     connectUnary(messages.CopyMessages),
-		"MessageService.TruncateMessages": connectUnary(messages.TruncateMessages),
-		"MessageService.UpdateMessage":    connectUnary(messages.UpdateMessage),
-		"MessageService.DeleteMessage":    connectUnary(messages.DeleteMessage),
-		"MessageService.EraseMessage":     connectUnary(messages.EraseMessage),
-		"MessageService.StartDraft":       connectUnary(messages.StartDraft),
-		"MessageService.ExtendDraft":      connectUnary(messages.ExtendDraft),
-		"MessageService.FinishDraft":      connectUnary(messages.FinishDraft),
-		"MessageService.DiscardDraft":     connectUnary(messages.DiscardDraft),
-		"MessageService.ListDrafts":       connectUnary(messages.ListDrafts),
-		"MessageService.WatchMessages":    {stream: connectWatch(messages)},
-		"TodoService.ListTodos":           connectUnary(todos.ListTodos),
-		"TodoTrackerService.ReplaceTodos": connectUnary(tracker.ReplaceTodos),
-		"TodoTrackerService.AddTodo":      connectUnary(tracker.AddTodo),
-		"TodoTrackerService.UpdateTodo":   connectUnary(tracker.UpdateTodo),
-		"TodoTrackerService.RemoveTodo":   connectUnary(tracker.RemoveTodo),
+		"SessionService.CreateSession":       connectUnary(sessions.CreateSession),
+		"SessionService.GetSession":          connectUnary(sessions.GetSession),
+		"SessionService.LoadSession":         connectUnary(sessions.LoadSession),
+		"SessionService.ListSessions":        connectUnary(sessions.ListSessions),
+		"SessionService.UpdateSession":       connectUnary(sessions.UpdateSession),
+		"SessionService.DeleteSession":       connectUnary(sessions.DeleteSession),
+		"SessionService.ForkSession":         connectUnary(sessions.ForkSession),
+		"SessionService.ShareSession":        connectUnary(sessions.ShareSession),
+		"SessionService.RevertSession":       connectUnary(sessions.RevertSession),
+		"SessionService.UnrevertSession":     connectUnary(sessions.UnrevertSession),
+		"MessageService.AppendMessage":       connectUnary(messages.AppendMessage),
+		"MessageService.AppendMessages":      connectUnary(messages.AppendMessages),
+		"MessageService.GetMessage":          connectUnary(messages.GetMessage),
+		"MessageService.ListMessages":        connectUnary(messages.ListMessages),
+		"MessageService.CountMessages":       connectUnary(messages.CountMessages),
+		"MessageService.CopyMessages":        connectUnary(messages.CopyMessages),
+		"MessageService.TruncateMessages":    connectUnary(messages.TruncateMessages),
+		"MessageService.UpdateMessage":       connectUnary(messages.UpdateMessage),
+		"MessageService.DeleteMessage":       connectUnary(messages.DeleteMessage),
+		"MessageService.EraseMessage":        connectUnary(messages.EraseMessage),
+		"MessageService.StartDraft":          connectUnary(messages.StartDraft),
+		"MessageService.ExtendDraft":         connectUnary(messages.ExtendDraft),
+		"MessageService.FinishDraft":         connectUnary(messages.FinishDraft),
+		"MessageService.DiscardDraft":        connectUnary(messages.DiscardDraft),
+		"MessageService.ListDrafts":          connectUnary(messages.ListDrafts),
+		"MessageService.WatchMessages":       connectStream(messages.WatchMessages),
+		"AttachmentService.UploadAttachment": {upload: connectUpload(attachments)},
+		"AttachmentService.GetAttachment":    connectStream(attachments.GetAttachment),
+		"AttachmentService.ListAttachments":  connectUnary(attachments.ListAttachments),
+		"AttachmentService.DeleteAttachment": connectUnary(attachments.DeleteAttachment),
+		"TodoService.ListTodos":              connectUnary(todos.ListTodos),
+		"TodoTrackerService.ReplaceTodos":    connectUnary(tracker.ReplaceTodos),
+		"TodoTrackerService.AddTodo":         connectUnary(tracker.AddTodo),
+		"TodoTrackerService.UpdateTodo":      connectUnary(tracker.UpdateTodo),
+		"TodoTrackerService.RemoveTodo":      connectUnary(tracker.RemoveTodo),
 	}, nil
 }
 
@@ -90,22 +96,48 @@ func connectUnary[I, O any, PI message[I], PO message[O]](
 	}}
 }
 
-func connectWatch(messages sessionpoolv1connect.MessageServiceClient) func(context.Context, []byte) (events, *callError) {
-	return func(ctx context.Context, text []byte) (events, *callError) {
-		request := &pb.WatchMessagesRequest{}
+func connectStream[I, O any, PI message[I], PO message[O]](
+	call func(context.Context, *connect.Request[I]) (*connect.ServerStreamForClient[O], error),
+) method {
+	return method{stream: func(ctx context.Context, text []byte) (events, *callError) {
+		request := PI(new(I))
 		exitOn(protojson.Unmarshal(text, request))
-		stream, err := messages.WatchMessages(ctx, connect.NewRequest(request))
+		stream, err := call(ctx, connect.NewRequest((*I)(request)))
 		if err != nil {
 			return nil, connectError(err)
 		}
 		return func() (proto.Message, *callError) {
-			for stream.Receive() {
-				if event := stream.Msg(); event.GetHeartbeat() == nil {
-					return event, nil
-				}
+			if stream.Receive() {
+				return PO(stream.Msg()), nil
 			}
-			return nil, connectError(stream.Err())
+			if err := stream.Err(); err != nil {
+				return nil, connectError(err)
+			}
+			return nil, nil
 		}, nil
+	}}
+}
+
+func connectUpload(
+	attachments sessionpoolv1connect.AttachmentServiceClient,
+) func(context.Context, [][]byte) (proto.Message, *callError) {
+	return func(ctx context.Context, texts [][]byte) (proto.Message, *callError) {
+		stream := attachments.UploadAttachment(ctx)
+		for _, text := range texts {
+			request := &pb.UploadAttachmentRequest{}
+			exitOn(protojson.Unmarshal(text, request))
+			// At EOF the server has answered before the end; CloseAndReceive says what.
+			if err := stream.Send(request); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				return nil, connectError(err)
+			}
+		}
+		answer, err := stream.CloseAndReceive()
+		if err != nil {
+			return nil, connectError(err)
+		}
+		return answer.Msg, nil
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	pb "sessionpool.test/interop/gen/sessionpool/v1"
 )
 
 const timeout = 120 * time.Second
@@ -21,6 +24,7 @@ type step struct {
 	Step       string
 	RPC        string
 	Request    map[string]any
+	Requests   []any
 	Answer     map[string]any
 	Error      *callError
 	Save       map[string]string
@@ -34,13 +38,14 @@ type callError struct {
 	Message string `json:"message"`
 }
 
-// method calls one RPC. Exactly one of its two functions is set.
+// method calls one RPC. Exactly one of its functions is set.
 type method struct {
 	unary  func(ctx context.Context, request []byte) (proto.Message, *callError)
 	stream func(ctx context.Context, request []byte) (events, *callError)
+	upload func(ctx context.Context, requests [][]byte) (proto.Message, *callError)
 }
 
-// events returns the next message of a stream, or the error that it ended with.
+// events returns the next message of a stream, or nil at its end, or the error that it ended with.
 type events func() (proto.Message, *callError)
 
 type scenario struct {
@@ -70,10 +75,10 @@ func (s *scenario) step(one step) error {
 	if !known {
 		return fmt.Errorf("no method %s", one.RPC)
 	}
-	if called.stream != nil {
+	if called.stream != nil && one.Events != nil {
 		return s.follow(ctx, one, called, request)
 	}
-	answer, failed := called.unary(ctx, request)
+	answer, failed := s.call(ctx, one, called, request)
 	if failed != nil {
 		return s.expectError(one, failed)
 	}
@@ -91,6 +96,42 @@ func (s *scenario) step(one step) error {
 		s.saved[name] = pick(got, path)
 	}
 	return nil
+}
+
+func (s *scenario) call(ctx context.Context, one step, called method, request []byte) (proto.Message, *callError) {
+	switch {
+	case called.unary != nil:
+		return called.unary(ctx, request)
+	case called.stream != nil:
+		next, failed := called.stream(ctx, request)
+		if failed != nil {
+			return nil, failed
+		}
+		return whole(next)
+	}
+	requests := make([][]byte, len(one.Requests))
+	for number, message := range one.Requests {
+		text, err := json.Marshal(s.fill(message))
+		exitOn(err)
+		requests[number] = text
+	}
+	return called.upload(ctx, requests)
+}
+
+// whole returns the first answer of a download, with the bytes of all.
+func whole(next events) (proto.Message, *callError) {
+	whole := &pb.GetAttachmentResponse{}
+	for {
+		answer, failed := next()
+		if answer == nil {
+			return whole, failed
+		}
+		part := answer.(*pb.GetAttachmentResponse)
+		if part.Attachment != nil {
+			whole.Attachment = part.Attachment
+		}
+		whole.Chunk = append(whole.Chunk, part.Chunk...)
+	}
 }
 
 func (s *scenario) follow(ctx context.Context, one step, called method, request []byte) error {
@@ -117,9 +158,12 @@ func (s *scenario) follow(ctx context.Context, one step, called method, request 
 // with that of the step.
 func (s *scenario) expectEvents(one step, expected []any, next events) (bool, error) {
 	for number, want := range expected {
-		event, failed := next()
+		event, failed := nextEvent(next)
 		if failed != nil {
 			return true, s.expectError(one, failed)
+		}
+		if event == nil {
+			return true, fmt.Errorf("the stream ended before event %d", number)
 		}
 		got, err := toJSON(event)
 		if err != nil {
@@ -130,6 +174,16 @@ func (s *scenario) expectEvents(one step, expected []any, next events) (bool, er
 		}
 	}
 	return false, nil
+}
+
+// nextEvent leaves out heartbeats.
+func nextEvent(next events) (proto.Message, *callError) {
+	for {
+		event, failed := next()
+		if watched, isWatched := event.(*pb.WatchMessagesResponse); !isWatched || watched.GetHeartbeat() == nil {
+			return event, failed
+		}
+	}
 }
 
 func (s *scenario) expectError(one step, got *callError) error {
@@ -191,6 +245,14 @@ func (s *scenario) fill(value any) any {
 			return saved
 		}
 	case map[string]any:
+		if ends, isBytes := value["$bytes"].([]any); isBytes {
+			from, to := int(ends[0].(float64)), int(ends[1].(float64))
+			bytes := make([]byte, to-from)
+			for place := range bytes {
+				bytes[place] = byte((from + place) % 251)
+			}
+			return base64.StdEncoding.EncodeToString(bytes)
+		}
 		filled := make(map[string]any, len(value))
 		for key, one := range value {
 			filled[key] = s.fill(one)

@@ -1,11 +1,14 @@
 """Runs the scenario file with grpcio, and prints one line of JSON for each step."""
 
+import base64
 import json
 import sys
 
 import grpc
 from google.protobuf import json_format, message_factory
 from sessionpool.v1 import (
+    attachment_service_pb2,
+    attachment_service_pb2_grpc,
     message_service_pb2,
     message_service_pb2_grpc,
     session_service_pb2,
@@ -20,6 +23,7 @@ ANY = "$any"
 SERVICES = {
     "SessionService": (session_service_pb2, session_service_pb2_grpc.SessionServiceStub),
     "MessageService": (message_service_pb2, message_service_pb2_grpc.MessageServiceStub),
+    "AttachmentService": (attachment_service_pb2, attachment_service_pb2_grpc.AttachmentServiceStub),
     "TodoService": (todo_service_pb2, todo_service_pb2_grpc.TodoServiceStub),
     "TodoTrackerService": (todo_service_pb2, todo_service_pb2_grpc.TodoTrackerServiceStub),
 }
@@ -47,17 +51,20 @@ class Scenario:
         service, name = step["rpc"].split(".")
         module, stub_class = SERVICES[service]
         descriptor = module.DESCRIPTOR.services_by_name[service].methods_by_name[name]
-        request = message_factory.GetMessageClass(descriptor.input_type)()
-        json_format.ParseDict(self.fill(step.get("request", {})), request)
+        messages = step.get("requests", [step.get("request", {})])
+        request_class = message_factory.GetMessageClass(descriptor.input_type)
+        requests = [json_format.ParseDict(self.fill(message), request_class()) for message in messages]
         method = getattr(stub_class(self.channel), name)
+        request = iter(requests) if "requests" in step else requests[0]
         if "events" in step:
             self.follow(step, method(request, timeout=TIMEOUT_SECONDS))
         else:
-            self.call(step, method, request)
+            self.call(step, method, request, descriptor.server_streaming)
 
-    def call(self, step, method, request):
+    def call(self, step, method, request, is_download):
         try:
-            answer = json_format.MessageToDict(method(request, timeout=TIMEOUT_SECONDS))
+            answered = method(request, timeout=TIMEOUT_SECONDS)
+            answer = json_format.MessageToDict(whole(answered) if is_download else answered)
         except grpc.RpcError as error:
             return self.expect_error(step, error)
         if "error" in step:
@@ -88,7 +95,7 @@ class Scenario:
         self.expect("error", step.get("error", "none"), got)
 
     def expect(self, place, expected, got):
-        expected = self.fill(expected) if isinstance(expected, str) else expected
+        expected = self.fill(expected)
         if expected == ANY:
             if got in (None, "", []):
                 raise Mismatch(f"{place} is absent")
@@ -111,11 +118,20 @@ class Scenario:
     def fill(self, value):
         if isinstance(value, str) and value.startswith("$") and value[1:] in self.saved:
             return self.saved[value[1:]]
+        if isinstance(value, dict) and "$bytes" in value:
+            return base64.b64encode(bytes(n % 251 for n in range(*value["$bytes"]))).decode()
         if isinstance(value, dict):
             return {key: self.fill(one) for key, one in value.items()}
         if isinstance(value, list):
             return [self.fill(one) for one in value]
         return value
+
+
+def whole(download):
+    """Returns the first answer of a download, with the bytes of all."""
+    first, *others = download
+    first.chunk += b"".join(answer.chunk for answer in others)
+    return first
 
 
 def events_of(stream):

@@ -8,11 +8,16 @@ import com.google.gson.JsonParser;
 import com.google.gson.JsonPrimitive;
 import io.grpc.ManagedChannel;
 import io.grpc.ManagedChannelBuilder;
+import io.grpc.Status;
+import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 
 /** Runs the scenario file with grpc-java, and prints one line of JSON for each step. */
@@ -55,19 +60,23 @@ public final class Scenario {
   private void run(JsonObject step) throws Exception {
     String rpc = step.get("rpc").getAsString();
     JsonElement request = fill(step.has("request") ? step.get("request") : new JsonObject());
+    List<String> requests = new ArrayList<>();
+    if (step.has("requests")) step.getAsJsonArray("requests").forEach(one -> requests.add(fill(one).toString()));
     try {
       if (step.has("events")) {
         follow(step, methods.stream(rpc, request.toString()));
       } else {
-        JsonElement answer = JsonParser.parseString(methods.call(rpc, request.toString()));
+        String text = step.has("requests") ? methods.upload(requests) : methods.call(rpc, request.toString());
+        JsonElement answer = JsonParser.parseString(text);
         require(!step.has("error"), "the call succeeded with " + answer);
         expect("answer", step.has("answer") ? step.get("answer") : new JsonObject(), answer);
         save(step, answer);
       }
-    } catch (StatusRuntimeException error) {
+    } catch (StatusException | StatusRuntimeException error) {
+      Status status = Status.fromThrowable(error);
       JsonObject got = new JsonObject();
-      got.addProperty("code", error.getStatus().getCode().value());
-      got.addProperty("message", error.getStatus().getDescription());
+      got.addProperty("code", status.getCode().value());
+      got.addProperty("message", status.getDescription());
       require(step.has("error"), "error " + got);
       expect("error", step.get("error"), got);
     }
@@ -118,6 +127,12 @@ public final class Scenario {
 
   /** Replaces the names of saved values with the values that earlier steps saved. */
   private JsonElement fill(JsonElement value) {
+    if (value.isJsonObject() && value.getAsJsonObject().has("$bytes")) {
+      JsonArray range = value.getAsJsonObject().getAsJsonArray("$bytes");
+      byte[] bytes = new byte[range.get(1).getAsInt() - range.get(0).getAsInt()];
+      for (int i = 0; i < bytes.length; i++) bytes[i] = (byte) ((range.get(0).getAsInt() + i) % 251);
+      return new JsonPrimitive(Base64.getEncoder().encodeToString(bytes));
+    }
     if (value.isJsonObject()) {
       JsonObject filled = new JsonObject();
       value.getAsJsonObject().entrySet().forEach(one -> filled.add(one.getKey(), fill(one.getValue())));
