@@ -92,6 +92,8 @@ await describeWith(
         "es2023",
         "--lib",
         "es2023,dom,dom.iterable,dom.asynciterable",
+        "--types",
+        "node",
       ];
       await run(bin("tsc"), [...strict, ...options, "--skipLibCheck", "use.ts"], { cwd: folder });
     });

@@ -58,7 +58,6 @@ const { size }: Attachment = await client.uploadAttachment("s", new Blob(["Kyoto
 });
 await client.uploadAttachment("s", new Uint8Array(size));
 await client.uploadAttachment("s", createReadStream("map.txt"), { signal: AbortSignal.timeout(1000) });
-// @ts-expect-error: a path is no source
 await client.uploadAttachment("s", "map.txt");
 const download: Download = await client.downloadAttachment("s", "map", { offset: 1, length: 2 });
 for await (const chunk of download) console.log(chunk.length, download.attachment.sha256);
