@@ -178,6 +178,23 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       }
     });
 
+    it("count to the size of a message with what is filled in", async () => {
+      const provider = subject.open({ limits: { messageBytes: 400 } });
+      await sessionWith(provider, "s");
+      await upload("a", undefined, { name: "n".repeat(200) });
+      await provider.logMessages("s", [showing("m1", "a")]);
+      await refusal(provider.logMessages("s", [showing("m2", "a", "a")]), "invalid_argument");
+      await refusal(provider.startDraft("s", showing("d", "a", "a")), "invalid_argument");
+      await provider.startDraft("s", showing("e", "a"));
+      const deltas = [
+        { kind: "put_part", part: { id: "p", type: "file", text: "", attachment: naming("a") } },
+      ] as const;
+      await refusal(provider.extendDraft("s", "e", 1, deltas), "invalid_argument");
+      await refusal(provider.finishDraft("s", "e", { version: 1, deltas }), "invalid_argument");
+      await provider.finishDraft("s", "e", { version: 1 });
+      expect(await provider.getMessageCount("s")).toBe(2);
+    });
+
     it("are named by no more parts of a draft than of a message", async () => {
       const provider = subject.open({ limits: { messageAttachments: 2 } });
       await sessionWith(provider, "s");

@@ -1,5 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { DomainError, notFound } from "../../../domain/errors.js";
+import { messageSize } from "../../../domain/message-size.js";
+import { checkBytes } from "../../../domain/validate.js";
 import type { LogResult, TurnOutcome } from "../../storage-provider.js";
 import type { AttachmentNames } from "../attachments/attachment-names.js";
 import { bytesOf } from "../byte-counts.js";
@@ -216,8 +218,14 @@ export class AppendTurn {
     );
     const filled = new Map(fresh.map((one, i) => [one, named[i]]));
     const fill = (one: MessageWithId): MessageWithId => {
-      const { parts, attachments } = filled.get(one) ?? {};
-      return parts === undefined ? one : { ...one, message: { ...one.message, parts }, attachments };
+      const { parts, attachments = [] } = filled.get(one) ?? {};
+      if (parts === undefined) return one;
+      const message = { ...one.message, parts };
+      // What was filled in counts. The message of a draft was checked when the draft was extended.
+      if (attachments.length > 0 && job.draft === undefined) {
+        checkBytes("message", messageSize(message), this.#context.options.limits.messageBytes);
+      }
+      return { ...one, message, attachments };
     };
     const given = job.given.map(fill);
     return { ...job, given, draft: job.draft && { ...job.draft, renamed: fill(job.draft.renamed) } };

@@ -2,6 +2,8 @@ import type { Call } from "../../../domain/call.js";
 import type { NewChatMessage } from "../../../domain/chat-message.js";
 import type { DraftVersion } from "../../../domain/draft.js";
 import { DomainError } from "../../../domain/errors.js";
+import { messageSize } from "../../../domain/message-size.js";
+import { checkBytes } from "../../../domain/validate.js";
 import type { StartDraftOptions, StorageProvider } from "../../storage-provider.js";
 import { checkNotAhead } from "../append/append-job.js";
 import type { Head, HistoryContext } from "../heads.js";
@@ -31,7 +33,7 @@ interface Wanted {
   readonly isMade: boolean;
   readonly timestampMicros: number | undefined;
   readonly discardWhenAbandoned: boolean;
-  readonly step: DraftStep;
+  readonly step: Extract<DraftStep, { kind: "started" }>;
 }
 
 /** Starts drafts: first the record names the log, and then the first entry is written. */
@@ -80,7 +82,12 @@ export class DraftStarter {
       discardWhenAbandoned,
     };
     // A caller that is refused leaves no draft behind. What is named is looked up again once the draft is open.
-    await writer.fill(head.record.sessionId, wanted.step, call);
+    const { role, parts, metadata, attachments } = await writer.fill(head.record.sessionId, wanted.step, call);
+    if (attachments !== undefined) {
+      // What was filled in counts.
+      const size = messageSize({ id: messageId, role, parts, metadata, timestampMicros });
+      checkBytes("message", size, context.options.limits.messageBytes);
+    }
     const record = await list.add(head.record, ref, call);
     if (!record) throw new Again();
     return this.#write(await finder.read(record, ref, head.atMs, call), wanted, call);

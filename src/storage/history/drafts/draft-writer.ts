@@ -59,7 +59,7 @@ export class DraftWriter {
    * Fills in what a step says of attachments, before it is written. invalid_argument: the session has no such
    * attachment.
    */
-  async fill(sessionId: string, step: DraftStep, call?: Call): Promise<DraftStep> {
+  async fill<Step extends DraftStep>(sessionId: string, step: Step, call?: Call): Promise<Step> {
     if (step.kind === "discarded") return step;
     const given =
       step.kind === "started" ? step.parts : step.deltas.flatMap((one) => ("part" in one ? [one.part] : []));

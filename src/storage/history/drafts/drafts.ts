@@ -73,9 +73,9 @@ export class Drafts {
       if (isRepeated) return version + 1;
       await this.#checkOpen(draft, call);
       if (version !== state.version) throw otherVersion(messageId, version, state.version);
-      this.#checkExtension(draft, deltas);
-      await this.#writer.checkRoom(draft, step, call);
       const filled = await this.#writer.fill(sessionId, step, call);
+      this.#checkExtension(draft, filled.deltas);
+      await this.#writer.checkRoom(draft, filled, call);
       if (!(await this.#writer.write(draft, filled, call, version))) throw new Again();
       return version + 1;
     });
@@ -96,10 +96,10 @@ export class Drafts {
       const { state } = draft;
       if (draft.ref.end === undefined && state.end === null) {
         if (version !== state.version) throw otherVersion(messageId, version, state.version);
-        checkRoom(draft, deltas, this.#context.options.limits, metadata);
-        await checkFinish(this.#context, draft, options);
-        await this.#writer.checkRoom(draft, step, options);
         const filled = await this.#writer.fill(sessionId, step, options);
+        checkRoom(draft, filled.deltas, this.#context.options.limits, metadata);
+        await checkFinish(this.#context, draft, options);
+        await this.#writer.checkRoom(draft, filled, options);
         if (!(await this.#writer.write(draft, filled, options, version))) throw new Again();
       } else if (version + 1 !== state.version || !(await this.#writer.isStored(draft, state.version, step, options))) {
         return await this.#refuseEnded(draft, options);
