@@ -310,7 +310,7 @@ export const comments: Readonly<Record<string, string>> = {
   "sessionpool.v1.UpdateTodoRequest.update_mask": "Fields to change: `content`, `status`, `priority`.",
   "sessionpool.v1.UploadAttachmentRequest.attachment_id": "Id of the attachment: 1-128 bytes of UTF-8 without control characters, and not `.` or `..`. If empty, the service\ngenerates a ULID.",
   "sessionpool.v1.UploadAttachmentRequest.chunk": "The next bytes.",
-  "sessionpool.v1.UploadAttachmentRequest.create_session": "Create the session first if it is missing, as AppendMessage does.",
+  "sessionpool.v1.UploadAttachmentRequest.create_session": "Create the session first if it is missing, as AppendMessage does. It stays, empty, if the upload is then refused.",
   "sessionpool.v1.UploadAttachmentRequest.media_type": "Media type, at most 255 bytes: `application/octet-stream` if empty.",
   "sessionpool.v1.UploadAttachmentRequest.name": "Name of the file, at most 255 bytes. May be empty.",
   "sessionpool.v1.UploadAttachmentRequest.session_id": "Session to upload to.",

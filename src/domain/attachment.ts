@@ -1,5 +1,5 @@
-import type { PartAttachment } from "./chat-message.js";
-import { invalidArgument } from "./errors.js";
+import type { MessageContent, PartAttachment } from "./chat-message.js";
+import { type DomainError, invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
 import { checkBytes, checkOptionalId, checkText, hasControl } from "./validate.js";
 
@@ -123,6 +123,23 @@ export function checkFacts(given: PartAttachment, known: Facts): void {
       `${name} of attachment ${JSON.stringify(attachmentId)} is ${is}, not ${JSON.stringify(value)}`,
     );
   }
+}
+
+/** The error of a part that names what its session does not have. */
+export function namesNothing(attachmentId: string, sessionId: string): DomainError {
+  const session = `session ${JSON.stringify(sessionId)}`;
+  return invalidArgument(`attachment_id ${JSON.stringify(attachmentId)} names no attachment of ${session}`);
+}
+
+/** The error of messages to a session that is yet to be made, which has no attachment; absent if they name none. */
+export function refusalInNewSession(
+  messages: readonly Pick<MessageContent, "parts">[],
+  sessionId: string,
+): DomainError | undefined {
+  for (const { parts } of messages) {
+    for (const { attachment } of parts) if (attachment) return namesNothing(attachment.attachmentId, sessionId);
+  }
+  return undefined;
 }
 
 const FACTS = [

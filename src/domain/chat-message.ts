@@ -70,35 +70,38 @@ export interface MessageContent {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** Whether role, parts and metadata are equal; an absent Struct equals an empty one (docs/api.md, Same content). */
-export function sameContent(a: MessageContent, b: MessageContent): boolean {
+/**
+ * Whether role, parts and metadata of a stored message are those that a caller gives; an absent Struct equals an empty
+ * one (docs/api.md, Same content).
+ */
+export function sameContent(stored: MessageContent, given: MessageContent): boolean {
   return (
-    a.role === b.role &&
-    a.parts.length === b.parts.length &&
-    a.parts.every((part, i) => samePart(part, b.parts[i] as Part)) &&
-    sameStruct(a.metadata, b.metadata)
+    stored.role === given.role &&
+    stored.parts.length === given.parts.length &&
+    stored.parts.every((part, i) => samePart(part, given.parts[i] as Part)) &&
+    sameStruct(stored.metadata, given.metadata)
   );
 }
 
-function samePart(a: Part, b: Part): boolean {
+function samePart(stored: Part, given: Part): boolean {
   return (
-    a.id === b.id &&
-    a.type === b.type &&
-    a.text === b.text &&
-    sameStruct(a.data, b.data) &&
-    sameAttachment(a.attachment, b.attachment)
+    stored.id === given.id &&
+    stored.type === given.type &&
+    stored.text === given.text &&
+    sameStruct(stored.data, given.data) &&
+    sameAttachment(stored.attachment, given.attachment)
   );
 }
 
-/** What one side leaves empty does not count, because the service fills it in. */
-function sameAttachment(a: PartAttachment | undefined, b: PartAttachment | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  const isSame = (one: string | number, other: string | number) => one === other || !one || !other;
+/** What a caller leaves empty does not count, because the service has filled it in. */
+function sameAttachment(stored: PartAttachment | undefined, given: PartAttachment | undefined): boolean {
+  if (stored === undefined || given === undefined) return stored === given;
+  const isSame = (one: string | number, other: string | number) => one === other || !other;
   return (
-    a.attachmentId === b.attachmentId &&
-    isSame(a.mediaType, b.mediaType) &&
-    isSame(a.name, b.name) &&
-    isSame(a.size, b.size) &&
-    isSame(a.sha256, b.sha256)
+    stored.attachmentId === given.attachmentId &&
+    isSame(stored.mediaType, given.mediaType) &&
+    isSame(stored.name, given.name) &&
+    isSame(stored.size, given.size) &&
+    isSame(stored.sha256, given.sha256)
   );
 }

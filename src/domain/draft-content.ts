@@ -19,6 +19,7 @@ export class DraftContent {
   readonly #places = new Map<string, number>();
   #bytes = 0;
   #deltas = 0;
+  #attachments = 0;
 
   constructor(parts: readonly Part[]) {
     for (const part of parts) this.#setAt(this.#parts.length, part, sizesOf(part));
@@ -60,6 +61,20 @@ export class DraftContent {
     return this.#parts.length + added.size;
   }
 
+  /** The number of parts that name attachments. */
+  get attachments(): number {
+    return this.#attachments;
+  }
+
+  /** What `attachments` would be after these deltas. */
+  attachmentsWith(deltas: readonly DraftDelta[]): number {
+    const changed = new Map<string, number>();
+    for (const delta of deltas) if (delta.kind === "put_part") changed.set(delta.part.id, namedBy(delta.part));
+    let attachments = this.#attachments;
+    for (const [id, after] of changed) attachments += after - namedBy(this.#parts[this.#places.get(id) ?? -1]);
+    return attachments;
+  }
+
   /** What `bytes` would be after these deltas. */
   bytesWith(deltas: readonly DraftDelta[]): number {
     const changed = new Map<string, Sizes>();
@@ -77,6 +92,7 @@ export class DraftContent {
   #setAt(place: number, part: Part, sizes: Sizes): void {
     const before = this.#sizes[place];
     this.#bytes += bytesOf(sizes) - (before ? bytesOf(before) : 0);
+    this.#attachments += namedBy(part) - namedBy(this.#parts[place]);
     this.#parts[place] = part;
     this.#sizes[place] = sizes;
     this.#places.set(part.id, place);
@@ -85,6 +101,11 @@ export class DraftContent {
 
 function idOf(delta: DraftDelta): string {
   return delta.kind === "put_part" ? delta.part.id : delta.partId;
+}
+
+/** How many attachments a part names: one or none. */
+function namedBy(part: Part | undefined): number {
+  return part?.attachment === undefined ? 0 : 1;
 }
 
 function partAfter(before: Part | undefined, delta: DraftDelta): Part {

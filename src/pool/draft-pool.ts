@@ -1,3 +1,4 @@
+import { refusalInNewSession } from "../domain/attachment.js";
 import { type Call, checkCall } from "../domain/call.js";
 import type { NewChatMessage } from "../domain/chat-message.js";
 import type { Draft, DraftDelta, DraftVersion } from "../domain/draft.js";
@@ -38,6 +39,8 @@ export class DraftPool {
         return await storage.startDraft(sessionId, message, options);
       } catch (error) {
         if (!options.createSession || !(error instanceof DomainError) || error.code !== "not_found") throw error;
+        const refusal = refusalInNewSession([message], sessionId);
+        if (refusal) throw refusal;
         // A session that somebody else made meanwhile is as good as one made by this call, which sets nothing that
         // could differ.
         await storage.createSession({ sessionId }, options);

@@ -1,3 +1,4 @@
+import { refusalInNewSession } from "../domain/attachment.js";
 import type { Call } from "../domain/call.js";
 import { DomainError, NotImplementedError } from "../domain/errors.js";
 import type { StorageManager } from "../storage/storage-manager.js";
@@ -16,7 +17,13 @@ export async function storeTurn(
   const waiting = appends.filter((append, i) => append.options?.createSession && isMissing(outcomes[i]));
   if (waiting.length === 0) return outcomes;
   const later = new Map<QueuedAppend, TurnOutcome>();
-  for (const some of byCaller(waiting)) {
+  const makers: QueuedAppend[] = [];
+  for (const append of waiting) {
+    const error = refusalInNewSession(append.messages, sessionId);
+    if (error === undefined) makers.push(append);
+    else later.set(append, { ok: false, error });
+  }
+  for (const some of byCaller(makers)) {
     const made = await createAndStore(storage, sessionId, some);
     for (const [i, append] of some.entries()) later.set(append, made[i] as TurnOutcome);
   }

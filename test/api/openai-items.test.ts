@@ -127,6 +127,39 @@ describe("items of OpenAI's conversations", () => {
     ]);
   });
 
+  it("keep large texts and data URLs in attachments, and come back the same", async () => {
+    const url = `data:image/png;base64,${Buffer.alloc(3_500_000, 7).toString("base64")}`;
+    const output = "line ä\n".repeat(500_000);
+    const items = [
+      {
+        id: "a",
+        type: "message",
+        role: "user",
+        status: "completed",
+        content: [
+          { type: "input_image", image_url: url, detail: "auto" },
+          { type: "input_text", text: output.slice(0, 300_000) },
+        ],
+      },
+      { id: "b", type: "function_call_output", call_id: "c", output: output.slice(0, 2_000_000) },
+    ];
+    const id = await create();
+    expect(JSON.parse(await send("POST", `${BASE}/${id}/items`, JSON.stringify({ items }))).data).toEqual(items);
+    expect(JSON.parse(await send("GET", `${BASE}/${id}/items?order=asc`)).data).toEqual(items);
+    const page = await send("GET", `/session/${id}/message`);
+    expect(page.length).toBeLessThan(100_000);
+    expect(JSON.parse(page).messages[0].parts[1].text.length).toBeGreaterThan(10_000);
+    const listed = JSON.parse(await send("GET", `/session/${id}/attachment`));
+    expect(listed.attachments.map(({ messageIds }: { messageIds: string[] }) => messageIds).sort()).toEqual([
+      ["a"],
+      ["a"],
+      ["b"],
+    ]);
+    // The same items again upload nothing new.
+    await send("POST", `${BASE}/${id}/items`, JSON.stringify({ items }));
+    expect(JSON.parse(await send("GET", `/session/${id}/attachment`))).toEqual(listed);
+  });
+
   it("keep a field of their own that has the name of the adapters' list", async () => {
     const id = await create();
     const item = { id: "own", type: "mcp_call", $attachments: [{ path: ["text"], attachment_id: "a", form: "text" }] };

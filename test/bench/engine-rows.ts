@@ -95,6 +95,8 @@ export const ENGINE_ROWS: readonly Row[] = [
   postgresRow("postgres-sqlite-page-8", "last 100 of 100,000, 8 readers", "SQLite", 0.2, "lastPageOnBothBy8"),
   postgresRow("postgres-fork", "fork at 1,000,000 messages", "at 10", 0.8, "forkOnPostgres"),
   postgresRow("postgres-sqlite-fork", "fork at 100,000 messages", "SQLite", 0.5, "forkOnBoth"),
+  postgresRow("postgres-upload", "upload of 64 MiB", "prepared inserts of the pieces", 0.6, "uploadToPostgres"),
+  postgresRow("postgres-download", "download of 64 MiB", "prepared reads of the pieces", 0.6, "downloadFromPostgres"),
   postgresRow("postgres-sqlite-list", "list of 100 of 1,000 sessions", "SQLite", 0.5, "listOnBoth"),
   {
     id: "sqlite-list",

@@ -14,7 +14,7 @@ import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 import { freshSchemaUrl, startPostgresServer } from "../support/postgres-server.js";
 import type { PieceStore } from "./engine/attachments.js";
 import { MongoPieces } from "./engine/mongo-attachments.js";
-import { RawPostgres } from "./engine/raw-postgres.js";
+import { RawPostgres } from "./engine/postgres-attachments.js";
 import { RawSqlite } from "./engine/raw-sqlite.js";
 import { type ServerProcess, startServer } from "./processes.js";
 

@@ -17,7 +17,7 @@ import { describeWith, ROOT, run } from "../support/toolchain.js";
 import { bytesOnDisk, installInto, packagesIn, packInto } from "./packing.js";
 
 const MB = 1_000_000;
-const MOST_OF_A_PAGE = 44 * 1024;
+const MOST_OF_A_PAGE = 48 * 1024;
 const folder = mkdtempSync(join(tmpdir(), "session-pool-installed-"));
 const packing = packInto(folder);
 // Every suite that awaits `packing` reports its failure. This handler keeps Node from ending the process before that.
@@ -46,7 +46,7 @@ await describeWith(
       expect(files.toSorted()).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
     });
 
-    it("adds at most 44 KB to a page, gzipped, of which nothing is the server's", async () => {
+    it("adds at most 48 KB to a page, gzipped, of which nothing is the server's", async () => {
       const { outputFiles, metafile } = await build({
         absWorkingDir: project,
         stdin: { contents: 'export * from "session-pool-client"', resolveDir: project },

@@ -43,7 +43,11 @@ export async function describeOnPostgres(
         store: () => (databases[0] as LogDatabase).namespace(namespace),
         stored: async () => {
           const s = schemaOf(databases[0] as PostgresLogDatabase);
-          return JSON.stringify(await query(server?.url ?? "", `SELECT * FROM ${s}.messages`));
+          const rows = ["messages", "attachments", "attachment_names"].map(
+            (table) => `SELECT t::text FROM ${s}.${table} AS t`,
+          );
+          const pieces = `SELECT encode(bytes, 'escape') FROM ${s}.attachment_pieces`;
+          return JSON.stringify(await query(server?.url ?? "", [...rows, pieces].join(" UNION ALL ")));
         },
         close: () => emptyPostgres(server, databases[0] as PostgresLogDatabase),
       };

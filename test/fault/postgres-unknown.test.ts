@@ -71,7 +71,6 @@ async function untilWaiting(count: number): Promise<void> {
 
 const isAppend = (text: string) => text.includes("append_");
 const isSeal = (text: string) => text.includes("seal_1");
-const isPiece = (text: string) => text.includes("attachment_pieces");
 const isCompletion = (text: string) => text.includes("complete_attachment");
 /** A replacement or a publication. */
 const isReplacement = (text: string) => text.includes("AS s SET session_id");
@@ -148,7 +147,7 @@ describe.skipIf(!server)("a first send that still runs when it is repeated", () 
 describe.skipIf(!server)("a first send that arrives after its repeat", () => {
   it("of a piece stores nothing in an upload that was given up since", async () => {
     await begun(store, "u.2");
-    const late = proxy.meet((text) => (text.includes("INSERT INTO") && isPiece(text) ? "late" : undefined));
+    const late = proxy.meet((text) => (text.includes("put_piece") ? "late" : undefined));
     expect(await store.attachments?.putPiece("u.2", 1, Buffer.from("piece"))).toBe("stored");
     await store.attachments?.change("u.2", { seenMs: 0, state: "doomed" });
     await store.deleteEntries({ log: "u.2", first: 1, last: 9 }, 9);

@@ -97,6 +97,11 @@ def test_values_come_back_as_they_were(given_parts: list[Part], entry: dict[str,
     assert list(back.parts[:-1]) == given_parts
 
 
+def test_a_part_that_has_the_type_of_those_at_the_end_stays() -> None:
+    message = message_of([{"type": "attachment", "text": "x" * 300_000}, {"type": "attachment", "data": {"a": 1}}])
+    assert kept(message) == message
+
+
 def test_a_message_fits_with_at_most_100_attachments() -> None:
     rows = list(range(60_000))
     outputs = [{"type": "tool-read", "data": {"output": str(n).ljust(100_000 + n)}} for n in range(45)]

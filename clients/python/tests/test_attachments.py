@@ -33,7 +33,14 @@ def fake() -> Iterator[FakeAttachments]:
 
 @pytest.fixture
 def uploader(fake: FakeAttachments) -> Iterator[SessionPoolClient]:
-    with SessionPoolClient(fake.address, key="sp_1", timeout=0.4) as client:
+    with SessionPoolClient(fake.address, key="sp_1") as client:
+        yield client
+
+
+@pytest.fixture
+def impatient(fake: FakeAttachments) -> Iterator[SessionPoolClient]:
+    """A client that ends stalled calls soon. Any call may seem stalled to it, so it may make more calls than needed."""
+    with SessionPoolClient(fake.address, timeout=0.5) as client:
         yield client
 
 
@@ -93,7 +100,7 @@ async def test_asyncio_uploads_and_downloads_the_same(fake: FakeAttachments, tmp
         for start in range(0, len(CONTENT), 100_000):
             yield CONTENT[start : start + 100_000]
 
-    async with AsyncSessionPoolClient(fake.address, key="sp_1", timeout=0.4) as client:
+    async with AsyncSessionPoolClient(fake.address, key="sp_1") as client:
         for kind, source in {**sources(tmp_path / "a.txt"), "async": slices()}.items():
             seen: list[tuple[int, int | None]] = []
             made = await client.upload_attachment(
@@ -106,9 +113,10 @@ async def test_asyncio_uploads_and_downloads_the_same(fake: FakeAttachments, tmp
         fake.chunks_before_failure = 3
         content = b"0123456789" * 9
         await client.upload_attachment("trip", content, attachment_id="short")
-        download = await client.download_attachment("trip", "short", offset=1)
-        assert await download.read() == content[1:]
-        assert [one.offset for one in fake.downloads] == [1, 31, 61]
+        async with AsyncSessionPoolClient(fake.address, key="sp_1", timeout=0.5) as impatient:
+            download = await impatient.download_attachment("trip", "short", offset=1)
+            assert await download.read() == content[1:]
+        assert {1, 31, 61} <= {one.offset for one in fake.downloads}
         await (await client.download_attachment("trip", "path")).save_to(tmp_path / "b.txt")
         assert (tmp_path / "b.txt").read_bytes() == CONTENT
         with pytest.raises(ZeroDivisionError):
@@ -120,13 +128,13 @@ async def test_asyncio_uploads_and_downloads_the_same(fake: FakeAttachments, tmp
 
 
 def test_bytes_and_paths_are_sent_again_under_the_same_id(
-    fake: FakeAttachments, uploader: SessionPoolClient, tmp_path: Path
+    fake: FakeAttachments, impatient: SessionPoolClient, tmp_path: Path
 ) -> None:
     # The second attempt stalls, which ends with the timeout.
     fake.failures = [grpc.StatusCode.UNAVAILABLE, None]
-    made = uploader.upload_attachment("trip", sources(tmp_path / "a")["path"])
+    made = impatient.upload_attachment("trip", sources(tmp_path / "a")["path"])
     assert fake.kept[made.attachment_id][1] == CONTENT
-    assert [first.attachment_id for first in fake.uploads] == [made.attachment_id] * 3
+    assert len(fake.uploads) >= 3 and {first.attachment_id for first in fake.uploads} == {made.attachment_id}
 
 
 @pytest.mark.parametrize("kind", ["file", "iterator"])
@@ -196,24 +204,26 @@ def test_a_slow_source_is_waited_for(fake: FakeAttachments) -> None:
 
     def slow() -> Iterator[bytes]:
         yield b"a"
-        ends.wait(0.3)
+        ends.wait(2)
         yield b"b"
 
-    with SessionPoolClient(fake.address, timeout=0.1) as client:
+    with SessionPoolClient(fake.address, timeout=1.5) as client:
         made = client.upload_attachment("trip", slow())
     assert fake.kept[made.attachment_id][1] == b"ab"
 
 
-def test_a_download_goes_on_where_it_broke(fake: FakeAttachments, uploader: SessionPoolClient, tmp_path: Path) -> None:
+def test_a_download_goes_on_where_it_broke(
+    fake: FakeAttachments, uploader: SessionPoolClient, impatient: SessionPoolClient
+) -> None:
     content = b"0123456789" * 5 + b"end"
     uploader.upload_attachment("trip", content, attachment_id="a", name="ten.txt")
     fake.failures = [grpc.StatusCode.UNAVAILABLE, None, grpc.StatusCode.INTERNAL]
     seen: list[tuple[int, int]] = []
-    download = uploader.download_attachment("trip", "a", on_progress=lambda *now: seen.append(now))
+    download = impatient.download_attachment("trip", "a", on_progress=lambda *now: seen.append(now))
     assert download.attachment.name == "ten.txt" and download.total == 53
     assert b"".join(download) == content
     assert seen == [(n, 53) for n in (10, 20, 30, 40, 50, 53)]
-    assert [(one.offset, one.length) for one in fake.downloads] == [(0, 0), (10, 43), (20, 33), (30, 23)]
+    assert {(10, 43), (20, 33), (30, 23)} <= {(one.offset, one.length) for one in fake.downloads}
     fake.failures = [grpc.StatusCode.UNAVAILABLE]
     assert uploader.download_attachment("trip", "a", offset=5, length=20).read() == content[5:25]
     assert download.read() == b""

@@ -126,7 +126,7 @@ export type UploadAttachmentRequest = Message<"sessionpool.v1.UploadAttachmentRe
   sha256: string;
 
   /**
-   * Create the session first if it is missing, as AppendMessage does.
+   * Create the session first if it is missing, as AppendMessage does. It stays, empty, if the upload is then refused.
    *
    * @generated from field: bool create_session = 7;
    */

@@ -15,6 +15,7 @@ import {
 import { type Session, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { ApiError } from "../../api/api-error.js";
 import type { ExactObject, ExactValue } from "../../codec/exact-json.js";
+import { attachLarge, type Upload } from "./attach-large.js";
 import { type Download, withAttached } from "./attached.js";
 import { toItem, toMessage } from "./items.js";
 import type { ListName, ListPlaces } from "./list-places.js";
@@ -44,6 +45,7 @@ export interface ConversationRequest {
   readonly places: ListPlaces;
   /** Reads an attachment of the conversation. */
   readonly download: Download;
+  readonly upload: (sessionId: string, upload: Upload) => Promise<void>;
 }
 
 const { createSession, getSession, updateSession, deleteSession } = SessionService.method;
@@ -55,14 +57,16 @@ const ITEMS = { usual: 20, most: 100 };
 /** How often a page is read again because the history changed after `after` was found and before the page was read. */
 const ATTEMPTS = 5;
 
-export async function createConversation(rpc: Rpc, { body }: ConversationRequest): Promise<ExactObject> {
+export async function createConversation(rpc: Rpc, { body, upload }: ConversationRequest): Promise<ExactObject> {
   const { items, metadata, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   const messages = toMessages(items ?? []);
   const session = await rpc(createSession, { metadata: toMetadata(metadata) });
   const { sessionId } = session;
   try {
-    if (messages.length > 0) await rpc(appendMessages, { sessionId, messages });
+    if (messages.length > 0) {
+      await rpc(appendMessages, { sessionId, messages: await uploaded(messages, sessionId, upload) });
+    }
   } catch (error) {
     // Nobody has been told about the conversation.
     await rpc(deleteSession, { sessionId }, { isUndo: true });
@@ -88,18 +92,30 @@ export async function deleteConversation(rpc: Rpc, { sessionId }: ConversationRe
   return { id: sessionId, object: "conversation.deleted", deleted: true };
 }
 
-export async function createItems(rpc: Rpc, { sessionId, body }: ConversationRequest): Promise<ExactObject> {
+export async function createItems(rpc: Rpc, { sessionId, body, upload }: ConversationRequest): Promise<ExactObject> {
   const { items, ...others } = asObject(body ?? {}, "body");
   refuseOthers(others, []);
   const messages = toMessages(items).map((message) => create(MessageWithPartsSchema, message));
   if (messages.length === 0) throw badParameter("items", "expected at least one item");
-  const { messageIds } = await rpc(appendMessages, { sessionId, messages });
+  const stored = await uploaded(messages, sessionId, upload);
+  const { messageIds } = await rpc(appendMessages, { sessionId, messages: stored });
   messages.forEach((message, i) => {
     message.info!.id = messageIds[i] as string;
   });
   // What was sent lists no attachments.
   const whole = await Promise.all(messages.map((message) => withAttached(message, async () => undefined)));
   return toList(whole, false);
+}
+
+/** The messages as they are stored, once the attachments are that they name. */
+async function uploaded(
+  messages: readonly ReturnType<typeof toMessage>[],
+  sessionId: string,
+  upload: ConversationRequest["upload"],
+): Promise<ReturnType<typeof toMessage>[]> {
+  const all = messages.map(attachLarge);
+  for (const one of all.flatMap(({ uploads }) => uploads)) await upload(sessionId, one);
+  return all.map(({ message }) => message);
 }
 
 export async function retrieveItem(

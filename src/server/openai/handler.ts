@@ -15,6 +15,7 @@ import { type HttpProblem, toProblem } from "../http/problem.js";
 import { sendJson, sendProblem } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
 import type { Admission } from "../limits/admissions.js";
+import type { Upload } from "./attach-large.js";
 import type { Rpc } from "./conversations.js";
 import { ListPlaces } from "./list-places.js";
 import { OpenAiProblem } from "./read.js";
@@ -70,8 +71,9 @@ async function serve(
   const body = await readJson(request, call.admission, limits);
   const { namespace, access } = call.principal;
   const download = (attachmentId: string) => calls.download(call, route.sessionId, attachmentId);
+  const upload = (sessionId: string, one: Upload) => calls.upload(call, sessionId, one);
   const caller = { namespace, access };
-  const answer = await route.run(calls.rpcOf(call), { ...route, query, body, places, caller, download });
+  const answer = await route.run(calls.rpcOf(call), { ...route, query, body, places, caller, download, upload });
   await sendJson(request, response, toByteString(writeExactJson(answer)), call.admission);
 }
 
@@ -141,6 +143,21 @@ class Calls {
     } catch (error) {
       if (error instanceof ApiError && error.code === Code.NotFound) return undefined;
       throw error;
+    } finally {
+      admission.end();
+    }
+  }
+
+  /** Stores an attachment, of which a repetition has the same id. */
+  async upload(call: FrontCall, sessionId: string, { bytes, ...facts }: Upload): Promise<void> {
+    const { uploadAttachment } = AttachmentService.method;
+    const method = this.#methodOf(uploadAttachment);
+    const admission = this.#pipeline.admit(method, call);
+    try {
+      const chunk = bytes as Uint8Array<ArrayBuffer>;
+      const first = create(uploadAttachment.input, { sessionId, ...facts, size: BigInt(bytes.length), chunk });
+      const nothing = (async function* (): AsyncGenerator<Message> {})();
+      await this.#pipeline.upload(method, first, nothing, { ...call, admission });
     } finally {
       admission.end();
     }

@@ -9,6 +9,7 @@ export function attachmentFunctionsSql(schema: string): string {
   return `${nameSql(s)}
 ${appendSql(s, 2)}
 ${overwriteSql(s, 2)}
+${putSql(s)}
 ${completeSql(s)}`;
 }
 
@@ -23,6 +24,25 @@ CREATE FUNCTION ${s}.name_1(p_uid text, p_log text, p_seq bigint, p_named text) 
     SELECT p_uid, p_log, p_seq, n.named[i], n.named[i + 1], n.named[i + 2]
     FROM (SELECT p_named::text[] AS named) AS n CROSS JOIN generate_series(1, cardinality(n.named), 3) AS i
 $f$;`;
+}
+
+/**
+ * Stores a piece of an attachment that arrives; false if none with this log does. Locks the row against a change of its
+ * state, and so waits for standbys, also when the piece is there. As a statement of its own it would be planned for
+ * each piece, with copies of its bytes.
+ */
+function putSql(s: string): string {
+  return `
+CREATE FUNCTION ${s}.put_piece_1(p_uid text, p_log text, p_namespace text, p_seq bigint, p_bytes bytea) RETURNS boolean
+LANGUAGE plpgsql AS $f$
+BEGIN
+  PERFORM 1 FROM ${s}.attachments AS a
+    WHERE a.uid = p_uid AND a.log = p_log AND a.namespace || '' = p_namespace AND a.state = 'arriving' FOR SHARE;
+  IF NOT FOUND THEN RETURN false; END IF;
+  INSERT INTO ${s}.attachment_pieces (uid, log, seq, bytes) VALUES (p_uid, p_log, p_seq, p_bytes)
+    ON CONFLICT (uid, log, seq) DO NOTHING;
+  RETURN true;
+END $f$;`;
 }
 
 /**

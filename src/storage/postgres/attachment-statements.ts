@@ -25,15 +25,7 @@ export function attachmentStatements(s: string) {
           SELECT l.uid, $2, l.namespace, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM living AS l ON CONFLICT DO NOTHING
       )
       SELECT count(*) FROM living`,
-    /** Locks the row against a change of its state, and so waits for standbys like `beginAttachment`. */
-    putPiece: `WITH arriving AS MATERIALIZED (
-        SELECT a.uid, a.log FROM ${s}.attachments AS a
-          WHERE a.uid = $1 AND a.log = $2 AND a.namespace || '' = $3 AND a.state = 'arriving' FOR SHARE
-      ), stored AS (
-        INSERT INTO ${s}.attachment_pieces (uid, log, seq, bytes)
-          SELECT a.uid, a.log, $4::bigint, $5::bytea FROM arriving AS a ON CONFLICT DO NOTHING
-      )
-      SELECT count(*) FROM arriving`,
+    putPiece: `SELECT ${s}.put_piece_1($1, $2, $3, $4, $5)`,
     completeAttachment: `SELECT ${ATTACHMENT} FROM ${s}.complete_attachment_1($1, $2, $3, $4, $5, $6, $7) AS a`,
     /** In base64 and in rows of a few KiB, because the driver reads each row as a text, and bytea as hexadecimal. */
     readPieces: `SELECT p.seq, encode(substring(p.bytes FROM g.at FOR ${ROW_BYTES}), 'base64')

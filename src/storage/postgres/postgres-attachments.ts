@@ -30,7 +30,7 @@ export class PostgresAttachments implements AttachmentTable {
 
   async putPiece(log: string, seq: number, bytes: Uint8Array, call?: Call): Promise<"stored" | "gone"> {
     const [row] = await this.#write(this.#shared.sql.putPiece, [...this.#placeOf(log), seq, bytes], call);
-    return row?.[0] === 1 ? "stored" : "gone";
+    return row?.[0] === true ? "stored" : "gone";
   }
 
   async complete(arrived: ArrivedAttachment, call?: Call): Promise<StoredAttachment | "gone"> {

@@ -5,6 +5,7 @@ import { listAnywhere, listAtEnd } from "./list.js";
 import { appendOnMongo, listOnMongo } from "./mongo.js";
 import { downloadFromMongo, uploadToMongo } from "./mongo-attachments.js";
 import { POSTGRES_ROWS } from "./postgres.js";
+import { downloadFromPostgres, uploadToPostgres } from "./postgres-attachments.js";
 import { appendCounted, appendCountedInMemory, appendCountedOnPostgres } from "./quotas.js";
 import { appendSearched, appendSearchedByMany } from "./search.js";
 import { skewedWriters } from "./skew.js";
@@ -29,6 +30,8 @@ export const ENGINE_ROWS = {
   skewedWriters,
   uploadToSqlite,
   downloadFromSqlite,
+  uploadToPostgres,
+  downloadFromPostgres,
   appendOnMongo,
   listOnMongo,
   uploadToMongo,

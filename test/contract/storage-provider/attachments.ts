@@ -132,6 +132,69 @@ export function describeAttachments(subject: StorageProviderSubject): void {
       expect(await subject.provider.getMessageCount("s")).toBe(1);
     });
 
+    it("are uploaded 16 at a time to one session", async () => {
+      for (const id of ["s", "t"]) await sessionWith(subject.provider, id);
+      let open = () => {};
+      const gate = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      async function* held() {
+        yield Buffer.from("x");
+        await gate;
+      }
+      const start = (id: string, sessionId = "s") =>
+        subject.provider.uploadAttachment(sessionId, { attachmentId: id }, held());
+      const uploads = numbered(17, "a").map((id) => start(id));
+      const error = await Promise.any(
+        uploads.map(async (one) =>
+          one.then(
+            () => Promise.reject("stored"),
+            (e) => e,
+          ),
+        ),
+      );
+      expect(error).toMatchObject({ code: "resource_exhausted" });
+      expect(error.message).toContain("16 uploads to session");
+      uploads.push(start("b", "t"));
+      open();
+      const outcomes = await Promise.allSettled(uploads);
+      expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(17);
+      await upload("c");
+    });
+
+    it("are compared when a message is appended again, also where they have no name and no bytes", async () => {
+      await sessionWith(subject.provider, "s");
+      await upload("a", Buffer.alloc(0));
+      await subject.provider.logMessages("s", [showing("m1", "a")]);
+      const saying = (facts: Partial<PartAttachment>) => {
+        const attachment = { ...naming("a"), ...facts };
+        const parts = [{ id: "", type: "file", text: "", attachment }];
+        return subject.provider.logMessages("s", [{ ...message("m1"), parts }]);
+      };
+      await saying({});
+      await saying({ mediaType: "application/octet-stream" });
+      for (const wrong of [{ name: "a" }, { size: 1 }, { mediaType: "text/plain" }]) {
+        await refusal(saying(wrong), "already_exists");
+      }
+    });
+
+    it("are named by no more parts of a draft than of a message", async () => {
+      const provider = subject.open({ limits: { messageAttachments: 2 } });
+      await sessionWith(provider, "s");
+      await upload("a");
+      await provider.startDraft("s", showing("d", "a"));
+      const put = (id: string, attachment?: PartAttachment) =>
+        ({ kind: "put_part", part: { id, type: "file", text: "", attachment } }) as const;
+      await provider.extendDraft("s", "d", 1, [put("p", naming("a")), put("q", naming("a")), put("q")]);
+      const { message } = await refusal(provider.extendDraft("s", "d", 2, [put("q", naming("a"))]), "invalid_argument");
+      expect(message).toContain("3 attachments with these deltas; at most 2");
+      await refusal(
+        provider.finishDraft("s", "d", { version: 2, deltas: [put("q", naming("a"))] }),
+        "invalid_argument",
+      );
+      await provider.extendDraft("s", "d", 2, [put("p"), put("q", naming("a"))]);
+    });
+
     it("get the same answer when they are uploaded again, and are not replaced", async () => {
       await sessionWith(subject.provider, "s");
       const made = await upload("a");
@@ -227,6 +290,40 @@ export function describeAttachments(subject: StorageProviderSubject): void {
         ["a2", ["m2"]],
         ["a3", ["d", "m1", "m2"]],
         ["a4", ["d"]],
+      ]);
+    });
+
+    it("are listed in pages that end before their limit of bytes", async () => {
+      await sessionWith(subject.provider, "s");
+      const ids = numbered(6, "a");
+      for (const id of ids) await upload(id, undefined, { name: "n".repeat(255) });
+      await subject.provider.logMessages("s", [showing("m1", ...ids)]);
+      const narrow = subject.open({ limits: { pageBytes: 1200 } });
+      const pages: (readonly string[])[] = [];
+      let cursor: Awaited<ReturnType<typeof narrow.listAttachments>>["next"];
+      do {
+        const page = await narrow.listAttachments("s", { limit: 5, cursor });
+        pages.push(page.attachments.map(({ attachmentId }) => attachmentId));
+        cursor = page.next;
+      } while (cursor);
+      expect(pages.flat()).toEqual(ids);
+      expect(pages.map(({ length }) => length)).toEqual([2, 2, 2]);
+    });
+
+    it("are listed when more hidden messages than are read at a time named them before", async () => {
+      await sessionWith(subject.provider, "s");
+      for (const id of ["a", "b"]) await upload(id);
+      await subject.provider.logMessages("s", [showing("m0", "b")]);
+      await subject.provider.logMessages(
+        "s",
+        numbered(1000, "x").map((id) => showing(id, "a")),
+      );
+      await subject.provider.truncateMessages("s", "m0");
+      await subject.provider.logMessages("s", [showing("m1", "a")]);
+      const { attachments } = await subject.other.listAttachments("s", { limit: 10 });
+      expect(attachments.map(({ attachmentId, messageIds }) => [attachmentId, messageIds])).toEqual([
+        ["a", ["m1"]],
+        ["b", ["m0"]],
       ]);
     });
 

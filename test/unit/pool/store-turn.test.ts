@@ -16,6 +16,7 @@ import {
 } from "../../../src/storage/storage-provider.js";
 import { naiveState } from "../../contract/model/naive-sessions-provider.js";
 import { NaiveStorageProvider } from "../../contract/model/naive-storage-provider.js";
+import { showing } from "../../contract/storage-provider/attachments.js";
 import { message, messages, refusal } from "../../contract/storage-provider/fixtures.js";
 
 /** The minimal provider of the specification, which logs messages one by one. */
@@ -114,6 +115,14 @@ describe("appends that create their session", () => {
   it("do not create the session when a message is malformed", async () => {
     await refusal(sessions.appendMessages("s", messages("a", "a"), CREATE), "invalid_argument");
     expect(provider.asked).toEqual([]);
+  });
+
+  it("do not create the session when a message names an attachment, which a new session cannot have", async () => {
+    const naming = showing("m", "a");
+    const error = await refusal(sessions.appendMessages("s", [message("b"), naming], CREATE), "invalid_argument");
+    expect(error.message).toBe('attachment_id "a" names no attachment of session "s"');
+    await refusal(sessions.drafts.start("s", naming, CREATE), "invalid_argument");
+    expect(provider.asked).toEqual(["logTurn"]);
   });
 
   it("fail with the error of the creation", async () => {

@@ -1,10 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { SessionPoolClient, StoredMessage } from "../index.js";
-import { Code } from "../index.js";
 import type { Form, Path } from "./attachable.js";
 import { ATTACHMENT, ESCAPED, LISTED } from "./attached.js";
 import { base64Of } from "./base64.js";
-import { hasCode } from "./missing.js";
+import { unlessMissing } from "./missing.js";
 import { parseJson } from "./parse-json.js";
 
 /** An attachment that a part lists, and the place of its value. */
@@ -32,19 +31,9 @@ export async function restored(
   sessionId: string,
   messages: readonly StoredMessage[],
 ): Promise<StoredMessage[]> {
-  return await restoredBy(readerOf(client, sessionId), messages);
-}
-
-/** The reader of one load, which reads each attachment once. */
-export function readerOf(client: SessionPoolClient, sessionId: string): ReadAttachment {
-  return async (attachmentId) => {
-    try {
-      return await (await client.downloadAttachment(sessionId, attachmentId)).bytes();
-    } catch (error) {
-      if (hasCode(error, Code.NotFound)) return undefined;
-      throw error;
-    }
-  };
+  const read: ReadAttachment = (attachmentId) =>
+    unlessMissing(async () => (await client.downloadAttachment(sessionId, attachmentId)).bytes());
+  return await restoredBy(read, messages);
 }
 
 export async function restoredBy(read: ReadAttachment, messages: readonly StoredMessage[]): Promise<StoredMessage[]> {
@@ -59,11 +48,6 @@ export async function restoredBy(read: ReadAttachment, messages: readonly Stored
   };
   await Promise.all(Array.from({ length: Math.min(MOST_AT_ONCE, ids.size) }, readNext));
   return messages.map((message) => withValues(message, bytes));
-}
-
-/** Whether `restored` would change any of the parts by reading attachments. */
-export function isAttached({ parts }: Pick<StoredMessage, "parts">): boolean {
-  return parts.some((part) => listedIn(part).length > 0);
 }
 
 /** The ids of the attachments that the parts of a message list. */

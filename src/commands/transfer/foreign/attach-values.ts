@@ -17,7 +17,7 @@ const FILE_KEYS: ReadonlySet<string> = new Set(["$bytes", "b64_json", "base64", 
 /** Keys under which a file is if something beside it says so. */
 const PLAIN_KEYS: ReadonlySet<string> = new Set(["data", "file", "image", "result"]);
 const FILE_TYPE = /^(?:base64|(?:input_)?(?:audio|file|image)|computer_screenshot|image_generation_call)$/;
-const TYPE_FIELDS = ["media_type", "mediaType", "mime_type", "mimeType"] as const;
+const TYPE_FIELDS = ["media_type", "mediaType", "mime_type", "mimeType", "type"] as const;
 const ESCAPED = /^\$+attachments$/;
 
 /** Bytes that a part had within itself. */
@@ -53,7 +53,8 @@ export function attachValues(part: Part, most: number, limits: Limits): { part: 
     return found?.left ?? value;
   };
   const text = take(part.text, {}, ["text"]);
-  const data = part.data && escaped(withoutLarge(part.data, part.data, ["data"], take) as JsonObject);
+  const own = part.data && escaped(part.data);
+  const data = own && (withoutLarge(own, own, ["data"], take) as JsonObject);
   if (attached.length === 0) return { part: data === undefined ? part : { ...part, data }, attached };
   const list = attached.map(({ path, attachmentId, form }) => ({ path, attachment_id: attachmentId, form }));
   const [first] = attached;
@@ -86,18 +87,17 @@ function withoutLarge(
 }
 
 function valueAt(value: string, object: JsonObject, path: Found["path"], limits: Limits): Found | undefined {
+  const beside = TYPE_FIELDS.map((field) => textAt(object, field));
   const url = DATA_URL.exec(value);
   const ofUrl = url && bytesOf(value.slice(url[0].length));
-  if (url && ofUrl) return fileAt(ofUrl, [url[1] ?? ""], "data_url", url[0], object, path, limits);
+  if (url && ofUrl) return fileAt(ofUrl, [url[1] ?? "", ...beside], "data_url", url[0], object, path, limits);
   const key = path.at(-1);
-  const beside = TYPE_FIELDS.map((field) => textAt(object, field));
-  const type = textAt(object, "type");
   const isFile =
     typeof key === "string" &&
     (FILE_KEYS.has(key) ||
-      (PLAIN_KEYS.has(key) && (FILE_TYPE.test(type) || beside.some((one) => isType(one, limits)))));
+      (PLAIN_KEYS.has(key) && (FILE_TYPE.test(textAt(object, "type")) || beside.some((one) => isType(one, limits)))));
   const bytes = isFile ? bytesOf(value) : undefined;
-  if (bytes !== undefined) return fileAt(bytes, [...beside, type], "base64", "", object, path, limits);
+  if (bytes !== undefined) return fileAt(bytes, beside, "base64", "", object, path, limits);
   if (value.length * 3 <= TEXT_BYTES || Buffer.byteLength(value) <= TEXT_BYTES) return undefined;
   const text = { mediaType: "text/plain; charset=utf-8", name: "", bytes: Buffer.from(value) };
   return made(text, "text", cutText(value, PREVIEW_BYTES), path, limits);

@@ -206,14 +206,21 @@ export class AppendTurn {
   }
 
   async #filled(head: Head, known: Known, job: Job, call: Call | undefined): Promise<Job> {
-    const fill = async (one: MessageWithId): Promise<MessageWithId> => {
-      if (known.has(one.id)) return one;
-      const { parts, attachments } = await this.#names.fill(head, one.message.parts, call, job.draft?.log);
-      return { ...one, message: { ...one.message, parts }, attachments };
+    const all = job.draft === undefined ? job.given : [...job.given, job.draft.renamed];
+    const fresh = all.filter(({ id }) => !known.has(id));
+    const named = await this.#names.fillAll(
+      head,
+      fresh.map(({ message }) => message.parts),
+      call,
+      job.draft?.log,
+    );
+    const filled = new Map(fresh.map((one, i) => [one, named[i]]));
+    const fill = (one: MessageWithId): MessageWithId => {
+      const { parts, attachments } = filled.get(one) ?? {};
+      return parts === undefined ? one : { ...one, message: { ...one.message, parts }, attachments };
     };
-    const given: MessageWithId[] = [];
-    for (const one of job.given) given.push(await fill(one));
-    return { ...job, given, draft: job.draft && { ...job.draft, renamed: await fill(job.draft.renamed) } };
+    const given = job.given.map(fill);
+    return { ...job, given, draft: job.draft && { ...job.draft, renamed: fill(job.draft.renamed) } };
   }
 
   /**

@@ -36,18 +36,22 @@ export class AttachmentFinder {
     draftLog: string | undefined,
     call?: Call,
   ): Promise<Map<string, StoredAttachment>> {
-    const shown = [...visibleOrLater(head), ...(draftLog === undefined ? [] : [wholeLog(draftLog)])];
-    const found = await this.#find(head, shown, ids, call);
+    const { uid } = head.record;
+    const found = new Map<string, StoredAttachment>();
+    // An upload of its own is the one that the session shows with the id, if it shows any. However many messages name
+    // it, they need not be read.
+    const own = ids.length === 0 ? [] : await this.#context.attachments.find(uid, ids, call);
+    for (const attachment of own) found.set(attachment.attachmentId, attachment);
     const left = ids.filter((id) => !found.has(id));
     if (left.length === 0) return found;
-    const own = await this.#context.attachments.find(head.record.uid, left, call);
-    for (const attachment of own) found.set(attachment.attachmentId, attachment);
+    const shown = [...visibleOrLater(head), ...(draftLog === undefined ? [] : [wholeLog(draftLog)])];
+    for (const [id, attachment] of await this.#findShown(shown, left, call)) found.set(id, attachment);
     return found;
   }
 
   /** A page of the attachments that the messages and drafts of a session show, by id. */
   async list(head: Head, afterId: string, limit: number, call?: Call): Promise<AttachmentPage> {
-    const { attachments, store } = this.#context;
+    const { attachments } = this.#context;
     const shown = [...visibleSegments(head), ...draftLogs(head)];
     const logs = logsOf(shown);
     const found = new Map<string, { readonly namings: Naming[] }>();
@@ -55,10 +59,11 @@ export class AttachmentFinder {
     for (let after = afterId; !isLast && found.size <= limit; ) {
       const namings = await attachments.listNamings(logs, after, BATCH, call);
       isLast = namings.length < BATCH;
-      const last = namings.at(-1)?.attachmentId;
-      // All namings of an id are read together unless there are too many of them.
-      const whole =
-        isLast || last === namings[0]?.attachmentId ? namings : namings.filter((one) => one.attachmentId !== last);
+      const last = namings.at(-1)?.attachmentId as string;
+      // All namings of an id are looked at together, because any of them may be the one that is shown.
+      const isOfOne = !isLast && last === namings[0]?.attachmentId;
+      const complete = isLast ? namings : namings.filter((one) => one.attachmentId !== last);
+      const whole = isOfOne ? await attachments.findNamings(logs, [last], call) : complete;
       for (const naming of whole) {
         after = naming.attachmentId;
         if (!isWithin(shown, naming)) continue;
@@ -67,27 +72,55 @@ export class AttachmentFinder {
         if (known.namings.length < LISTED_MESSAGES) known.namings.push(naming);
       }
     }
-    const listed: ListedAttachment[] = [];
     const page = [...found.values()].slice(0, limit);
-    for (const { namings } of page) {
-      const attachment = await attachments.findLog((namings[0] as Naming).target, call);
-      if (attachment === null) continue;
-      const messageIds = new Set<string>();
-      for (const { log, seq } of namings) {
-        const draft = openDrafts(head.record).find((one) => one.log === log);
-        const id = draft?.messageId ?? (await store.readRange(log, seq, seq, {}, call)).entries[0]?.id;
-        if (id !== undefined) messageIds.add(id);
-      }
-      listed.push({ ...attachment, messageIds: [...messageIds] });
-    }
-    const last = found.size > limit ? page.at(-1)?.namings[0] : undefined;
+    const { attachments: listed, end } = await this.#listed(head, page, call);
+    const last = end < found.size ? page[end - 1]?.namings[0] : undefined;
     if (last === undefined) return { attachments: listed };
     return { attachments: listed, next: { sessionUid: head.record.uid, attachmentId: last.attachmentId } };
   }
 
+  /** As many of the first as fit into a page, but at least one, and how many of these were looked at. */
+  async #listed(head: Head, page: readonly { readonly namings: readonly Naming[] }[], call?: Call) {
+    const { attachments, store, options } = this.#context;
+    const drafts = new Map(openDrafts(head.record).map(({ log, messageId }) => [log, messageId]));
+    // A message that names several attachments is read once.
+    const ids = new Map<string, string | undefined>();
+    const idOf = async ({ log, seq }: Naming) => {
+      const place = `${log} ${seq}`;
+      if (!ids.has(place)) ids.set(place, (await store.readRange(log, seq, seq, {}, call)).entries[0]?.id);
+      return ids.get(place);
+    };
+    const listed: ListedAttachment[] = [];
+    let bytes = 0;
+    for (const [i, { namings }] of page.entries()) {
+      const attachment = await attachments.findLog((namings[0] as Naming).target, call);
+      if (attachment === null) continue;
+      const messageIds = new Set<string>();
+      for (const naming of namings) {
+        const id = drafts.get(naming.log) ?? (await idOf(naming));
+        if (id !== undefined) messageIds.add(id);
+      }
+      const one = { ...attachment, messageIds: [...messageIds] };
+      bytes += listedSize(one);
+      if (listed.length > 0 && bytes > options.limits.pageBytes) return { attachments: listed, end: i };
+      listed.push(one);
+    }
+    return { attachments: listed, end: page.length };
+  }
+
   async #find(head: Head, shown: readonly Segment[], ids: readonly string[], call?: Call) {
     const { attachments } = this.#context;
-    const { uid } = head.record;
+    const found = await this.#findShown(shown, ids, call);
+    const left = ids.filter((id) => !found.has(id));
+    for (const own of left.length === 0 ? [] : await attachments.find(head.record.uid, left, call)) {
+      const [naming] = await attachments.namings(own.log, undefined, 1, call);
+      if (naming === undefined) found.set(own.attachmentId, own);
+    }
+    return found;
+  }
+
+  async #findShown(shown: readonly Segment[], ids: readonly string[], call?: Call) {
+    const { attachments } = this.#context;
     const found = new Map<string, StoredAttachment>();
     const namings = (await attachments.findNamings(logsOf(shown), ids, call)).filter((one) => isWithin(shown, one));
     const targets = new Map(namings.map(({ attachmentId, target }) => [attachmentId, target]));
@@ -95,13 +128,14 @@ export class AttachmentFinder {
       const attachment = await attachments.findLog(target, call);
       if (attachment) found.set(id, attachment);
     }
-    const left = ids.filter((id) => !targets.has(id));
-    for (const own of left.length === 0 ? [] : await attachments.find(uid, left, call)) {
-      const [naming] = await attachments.namings(own.log, undefined, 1, call);
-      if (naming === undefined) found.set(own.attachmentId, own);
-    }
     return found;
   }
+}
+
+/** No fewer bytes than it takes in an answer as protobuf. */
+function listedSize({ attachmentId, mediaType, name, messageIds }: ListedAttachment): number {
+  const texts = [attachmentId, mediaType, name, ...messageIds];
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 4, 128);
 }
 
 export function isWithin(segments: readonly Segment[], { log, seq }: Naming): boolean {

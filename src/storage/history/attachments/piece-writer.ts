@@ -25,6 +25,8 @@ export async function cutIntoPieces(
   let size = 0;
   let seq = 0;
   let piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  /** The buffer of the piece before. New ones for each piece would keep the garbage collector busy. */
+  let spare: typeof piece | undefined;
   let filled = 0;
   let storing: Promise<void> = Promise.resolve();
   const pass = async () => {
@@ -36,7 +38,7 @@ export async function cutIntoPieces(
     storing = store(at, full);
     // It is awaited before the next piece, or at the end.
     storing.catch(() => {});
-    piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    [piece, spare] = [spare ?? Buffer.allocUnsafeSlow(PIECE_BYTES), piece];
     filled = 0;
   };
   const iterator = chunks[Symbol.asyncIterator]();

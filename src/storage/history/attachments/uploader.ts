@@ -12,8 +12,10 @@ import { type AttachmentFinder, wholeLog } from "./attachment-finder.js";
 import { hasArrived } from "./attachment-removal.js";
 import { type Arrived, cutIntoPieces } from "./piece-writer.js";
 
-/** How many uploads to one session may be under way. */
+/** How many uploads to one session may be under way in this process. */
 const MAX_UPLOADS = 16;
+/** The same in all processes. What dead ones have left counts until it is swept, and must not lock a session soon. */
+const MAX_ARRIVING = 64;
 
 /** What the caller says of an upload, complete. */
 type Wanted = Pick<Attachment, "attachmentId" | "mediaType" | "name">;
@@ -26,6 +28,8 @@ type Facts = Wanted & Arrived;
 export class Uploader {
   readonly #context: HistoryContext;
   readonly #finder: AttachmentFinder;
+  /** How many uploads are under way, by the uid of their session. */
+  readonly #underWay = new Map<string, number>();
 
   constructor(context: HistoryContext, finder: AttachmentFinder) {
     this.#context = context;
@@ -60,9 +64,30 @@ export class Uploader {
       return sameOrTaken(known, { ...wanted, ...arrived }, sessionId);
     }
     const { record } = head;
+    // Counted before the store is asked, so that uploads which begin together are not all let in.
+    const before = this.#underWay.get(record.uid) ?? 0;
+    if (before >= MAX_UPLOADS) throw tooMany(record, before, MAX_UPLOADS);
+    this.#underWay.set(record.uid, before + 1);
+    try {
+      return await this.#store(record, wanted, given, chunks, checkBytes, call);
+    } finally {
+      const left = (this.#underWay.get(record.uid) as number) - 1;
+      if (left > 0) this.#underWay.set(record.uid, left);
+      else this.#underWay.delete(record.uid);
+    }
+  }
+
+  async #store(
+    record: SessionRecord,
+    wanted: Wanted,
+    given: NewAttachment,
+    chunks: AsyncIterable<Uint8Array>,
+    checkBytes: (size: number) => void,
+    call?: Call,
+  ): Promise<Attachment> {
     const { attachments, quotas, counts } = this.#context;
     const used = await attachments.usage(record.uid, call);
-    if (used.arriving >= MAX_UPLOADS) throw tooMany(record, used.arriving);
+    if (used.arriving >= MAX_ARRIVING) throw tooMany(record, used.arriving, MAX_ARRIVING);
     const { sessionAttachmentBytes } = this.#context.options.limits;
     checkRoom(record, used.bytes, given.size ?? 0, sessionAttachmentBytes);
     const log = await this.#begin(record, wanted, call);
@@ -151,8 +176,8 @@ function checkRoom({ sessionId }: SessionRecord, used: number, more: number, lim
   throw new DomainError("resource_exhausted", text);
 }
 
-function tooMany({ sessionId }: SessionRecord, uploads: number): DomainError {
-  const text = `${uploads} uploads to session ${JSON.stringify(sessionId)} are under way; at most ${MAX_UPLOADS} are allowed`;
+function tooMany({ sessionId }: SessionRecord, uploads: number, limit: number): DomainError {
+  const text = `${uploads} uploads to session ${JSON.stringify(sessionId)} are under way; at most ${limit} are allowed`;
   return new DomainError("resource_exhausted", text);
 }
 

@@ -21,8 +21,8 @@ export function otherVersion(messageId: string, version: number, current: number
 }
 
 /**
- * Throws invalid_argument when these deltas would make the message too large, or give it too many parts, or the draft
- * too many deltas. Deltas that add no part are allowed even if a higher limit has let more parts in.
+ * Throws invalid_argument when these deltas would make the message too large, or give it too many parts or attachments,
+ * or the draft too many deltas. Deltas that add none are allowed even if a higher limit has let more in.
  */
 export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limits: Limits, more?: JsonObject): void {
   const { ref, state } = draft;
@@ -31,6 +31,12 @@ export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limi
   if (parts > state.content.count && parts > limits.parts) {
     throw invalidArgument(
       `The message would have ${parts} parts with these deltas; at most ${limits.parts} are allowed`,
+    );
+  }
+  const attachments = state.content.attachmentsWith(deltas);
+  if (attachments > state.content.attachments && attachments > limits.messageAttachments) {
+    throw invalidArgument(
+      `The message would name ${attachments} attachments with these deltas; at most ${limits.messageAttachments} are allowed (--limit-message-attachments)`,
     );
   }
   const metadata = withFields(state.metadata, more);

@@ -201,8 +201,8 @@ describe("methods", () => {
 });
 
 describe("every path of the API", () => {
-  const CALLS = Object.values(REST_PATHS).map(({ method, path, body }) => {
-    return { method, path: path.replaceAll(/\{\w+\}/g, "x"), body };
+  const CALLS = Object.entries(REST_PATHS).map(([rpc, { method, path, body }]) => {
+    return { rpc, method, path: path.replaceAll(/\{\w+\}/g, "x"), body };
   });
   const methodsOf = (path: string): Set<string> => {
     const methods = new Set(["OPTIONS", ...CALLS.filter((call) => call.path === path).map((call) => call.method)]);
@@ -226,7 +226,7 @@ describe("every path of the API", () => {
     expect(server.pipeline.calls).toEqual([]);
   });
 
-  test.each(CALLS)("$method $path refuses what it does not know", async ({ method, path, body }) => {
+  test.each(CALLS)("$method $path refuses what it does not know", async ({ rpc, method, path, body }) => {
     const withBody = (json: string): RequestOptions => ({
       headers: { ...JSON_TYPE, "content-length": String(json.length) },
       body: json,
@@ -238,6 +238,8 @@ describe("every path of the API", () => {
       /Unknown query parameter "colour"/,
     );
     expectProblem(await send(`${method} ${path}/`), 404, Code.NotFound, /No such path/);
+    // Whatever an upload has as its body is what it uploads.
+    if (rpc === "AttachmentService.UploadAttachment") return expect(server.pipeline.calls).toEqual([]);
     const problem = body === undefined ? /takes no body/ : /body: (unknown field "colour"|expected an object)/;
     for (const json of ['{"colour":null}', "null", "[]", '"x"', "0"]) {
       expectProblem(await send(`${method} ${path}`, withBody(json)), 400, Code.InvalidArgument, problem);

@@ -36,11 +36,15 @@ def restored(message: MessageWithParts, contents: Mapping[str, bytes]) -> Messag
     place.
     """
     ids = set(listed_ids([message]))
-    own = [part for part in message.parts if part.type != NAMING or part.attachment.attachment_id not in ids]
+    own = [part for part in message.parts if not _is_naming(part) or part.attachment.attachment_id not in ids]
     parts = [_with_values(part, contents) for part in own]
     if len(parts) == len(message.parts) and all(new is old for new, old in zip(parts, message.parts)):
         return message
     return MessageWithParts(info=message.info, parts=parts)
+
+
+def _is_naming(part: Part) -> bool:
+    return part.type == NAMING and not part.text and not part.HasField("data")
 
 
 def _with_values(part: Part, contents: Mapping[str, bytes]) -> Part:

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { attached } from "../../../../../clients/typescript/src/adapters/attached.js";
@@ -8,27 +7,7 @@ import { exceeds, fitted } from "../../../../../clients/typescript/src/adapters/
 import { restoredBy } from "../../../../../clients/typescript/src/adapters/restored.js";
 import type { NewMessage, StoredMessage } from "../../../../../clients/typescript/src/index.js";
 import { DEFAULT_LIMITS } from "../../../../../src/domain/limits.js";
-
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
-interface Case {
-  readonly name: string;
-  readonly json_text_type?: string;
-  readonly parts: Json[];
-  readonly stored: Json[];
-  readonly attachments: { attachment_id: string; media_type: string; name: string; text?: string; base64?: string }[];
-}
-
-/** The examples that the adapters in Python are tested by, too. `{"join": [["x", 3]]}` stands for `xxx`. */
-const EXAMPLES = unfold(
-  JSON.parse(readFileSync(new URL("../../../../clients/fixtures/attached-parts.json", import.meta.url), "utf8")),
-) as unknown as Case[];
-
-function unfold(value: Json): Json {
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(unfold);
-  if (Array.isArray(value.join)) return (value.join as [string, number][]).map(([text, n]) => text.repeat(n)).join("");
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, unfold(item)]));
-}
+import { EXAMPLES } from "../../../../support/attached-examples.js";
 
 const messageOf = (parts: readonly unknown[]) => ({ info: { id: "m", role: "assistant" }, parts }) as NewMessage;
 

@@ -1,5 +1,18 @@
 import { Client } from "pg";
-import type { PieceStore } from "./attachments.js";
+import { downloads, type PieceStore, uploads } from "./attachments.js";
+import type { EngineRow } from "./subjects.js";
+
+/** Uploads, against an insert of each piece by a named statement. */
+export const uploadToPostgres: EngineRow = async (options) => {
+  const { postgresUrl = "" } = options;
+  return uploads(options, postgresUrl, await RawPostgres.connect(postgresUrl));
+};
+
+/** Downloads, against a read of each piece by a named statement. */
+export const downloadFromPostgres: EngineRow = async (options) => {
+  const { postgresUrl = "" } = options;
+  return downloads(options, postgresUrl, await RawPostgres.connect(postgresUrl));
+};
 
 /** Pieces in a table of their own, inserted and read by named statements. */
 export class RawPostgres implements PieceStore {
