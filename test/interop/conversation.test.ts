@@ -64,8 +64,9 @@ function describeConversation({ python, storage }: Needed): void {
     return JSON.parse(output);
   }
 
-  async function curl(path: string): Promise<Json> {
-    return JSON.parse(await run("curl", ["--silent", "--show-error", "--fail-with-body", `${server.httpUrl}${path}`]));
+  async function curl(path: string, ...args: string[]): Promise<Json> {
+    const options = ["--silent", "--show-error", "--fail-with-body", ...args];
+    return JSON.parse(await run("curl", [...options, `${server.httpUrl}${path}`]));
   }
 
   /** Creates the session and posts all messages, one after the other, with a single run of curl. */
@@ -113,6 +114,7 @@ function describeConversation({ python, storage }: Needed): void {
     const fork = (await callPython("read", "fork", "1000")) as { info: { id: string } }[];
     expect(fork.map(({ info }) => info.id)).toEqual(CONVERSATION.slice(0, REVERT_TO + 1).map(({ info }) => info.id));
     expect(await curl("/fork/todo")).toEqual(TODOS);
+    expect(await callPython("download", "files", "all")).toEqual(CONVERSATION);
   }
 
   it("is stored by Python", async () => {
@@ -126,6 +128,18 @@ function describeConversation({ python, storage }: Needed): void {
     expect(answers).toEqual(
       CONVERSATION.map(({ info }, position) => ({ messageId: info.id, position: String(position) })),
     );
+  });
+
+  it("is uploaded by curl as a file, which a message names", async () => {
+    const path = "/session/files/attachment?attachment_id=all&create_session=true";
+    const file = ["--header", "Content-Type: application/json", "--data-binary", `@${folder}/conversation.json`];
+    const uploaded = await curl(path, ...file);
+    const parts = [{ type: "file", attachment: { attachmentId: "all" } }];
+    const message = JSON.stringify({ info: { id: "m1", role: "user" }, parts });
+    expect(await curl("/session/files/message", "--json", message)).toMatchObject({ messageId: "m1" });
+    expect(await curl("/session/files/attachment")).toMatchObject({
+      attachments: [{ ...uploaded, messageIds: ["m1"] }],
+    });
   });
 
   it("is forked and reverted, and has todos", async () => {
@@ -161,13 +175,8 @@ function describeConversation({ python, storage }: Needed): void {
     // The last append may have been stored although its answer was lost.
     expect(live.length - lines.length).toBeLessThanOrEqual(1);
     const last = CONVERSATION[REVERT_TO]!.info.id;
-    const truncated = await run("curl", [
-      "--silent",
-      "--json",
-      JSON.stringify({ upToMessageId: last }),
-      `${server.httpUrl}/session/fork/message:truncate`,
-    ]);
-    expect(JSON.parse(truncated)).toEqual({ removedCount: String(live.length) });
+    const truncated = await curl("/session/fork/message:truncate", "--json", JSON.stringify({ upToMessageId: last }));
+    expect(truncated).toEqual({ removedCount: String(live.length) });
     await expectAllThere();
   });
 }

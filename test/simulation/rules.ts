@@ -369,7 +369,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "doomed-then-sealed:writer",
     "src/storage/memory/attachment-memory.ts",
     'return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state === "stored");',
-    "return [...this.#memory.of(uid)].find(({ attachmentId }) => attachmentId === id);",
+    'return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state !== "arriving");',
   ),
   rule(
     "doomed-then-sealed:doom",

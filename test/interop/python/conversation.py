@@ -5,8 +5,9 @@ import sys
 
 import grpc
 from google.protobuf import json_format
+from sessionpool.v1 import attachment_service_pb2 as attachments_pb
+from sessionpool.v1 import attachment_service_pb2_grpc, message_service_pb2_grpc, session_service_pb2_grpc, todo_service_pb2_grpc
 from sessionpool.v1 import message_service_pb2 as messages_pb
-from sessionpool.v1 import message_service_pb2_grpc, session_service_pb2_grpc, todo_service_pb2_grpc
 from sessionpool.v1 import session_service_pb2 as sessions_pb
 from sessionpool.v1 import todo_service_pb2 as todos_pb
 
@@ -17,6 +18,7 @@ class Client:
     def __init__(self, channel):
         self.sessions = session_service_pb2_grpc.SessionServiceStub(channel)
         self.messages = message_service_pb2_grpc.MessageServiceStub(channel)
+        self.attachments = attachment_service_pb2_grpc.AttachmentServiceStub(channel)
         self.todos = todo_service_pb2_grpc.TodoServiceStub(channel)
         self.tracker = todo_service_pb2_grpc.TodoTrackerServiceStub(channel)
 
@@ -46,6 +48,11 @@ class Client:
             if page.next_page_token == "":
                 return messages
             request.page_token = page.next_page_token
+
+    def download(self, session_id, attachment_id):
+        """Returns the JSON that an attachment holds."""
+        request = attachments_pb.GetAttachmentRequest(session_id=session_id, attachment_id=attachment_id)
+        return json.loads(b"".join(answer.chunk for answer in self.attachments.GetAttachment(request)))
 
     def edit(self, session_id, fork_id, fork_at, revert_to):
         """Forks, reverts the fork, and writes the todos."""
