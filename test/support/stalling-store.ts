@@ -13,19 +13,22 @@ export function stallingStore(store: LogStore): { readonly store: LogStore; stal
     touchRecords: async () => undefined,
     subscribe: async () => async () => undefined,
   };
-  const proxy = new Proxy(store, {
-    get(target, name) {
-      const of = name in target ? target : beside;
-      const member: unknown = Reflect.get(of, name, of);
-      if (typeof member !== "function") return member;
-      // Told without asking the database.
-      if (name === "knownTimeMs") return member.bind(of);
-      return (...args: unknown[]) =>
-        isStalled ? untilCallEnd(new Promise(() => {}), args.findLast(isCall)) : member.apply(of, args);
-    },
-  });
+  const stalling = <T extends object>(real: T): T =>
+    new Proxy(real, {
+      get(target, name) {
+        const of = name in target ? target : beside;
+        const member: unknown = Reflect.get(of, name, of);
+        // The tables of a store stall with it.
+        if (typeof member === "object" && member !== null) return stalling(member);
+        if (typeof member !== "function") return member;
+        // Told without asking the database.
+        if (name === "knownTimeMs") return member.bind(of);
+        return (...args: unknown[]) =>
+          isStalled ? untilCallEnd(new Promise(() => {}), args.findLast(isCall)) : member.apply(of, args);
+      },
+    });
   return {
-    store: proxy,
+    store: stalling(store),
     stall: () => {
       isStalled = true;
     },

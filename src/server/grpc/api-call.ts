@@ -81,7 +81,7 @@ export class ApiCall extends GatedCall implements FrontCall {
     const request = this.#request;
     if (request === undefined) return Promise.reject(noMessage());
     if (this.route.method.stream !== undefined) return this.#pump(request);
-    return this.answer(this.options.pipeline.unary(this.route.method, this.decode(request), this));
+    return this.answer(() => this.options.pipeline.unary(this.route.method, this.decode(request), this));
   }
 
   /** grpc-js also reports a call as cancelled after each normal end. */
@@ -107,8 +107,9 @@ export class ApiCall extends GatedCall implements FrontCall {
     clearTimeout(this.#unreadTimer);
   }
 
-  protected async answer(message: Promise<Message>): Promise<void> {
-    const bytes = this.#encode(await message);
+  /** A request that cannot be decoded is an error of the promise, too. */
+  protected async answer(ask: () => Promise<Message>): Promise<void> {
+    const bytes = this.#encode(await ask());
     this.isAnswered = true;
     this.base.sendMessage(bytes, ignore);
     this.#end(OK);

@@ -115,7 +115,7 @@ export class UploadCall extends ApiCall {
       this.#ownBytes = uploadBytes((first as { readonly size?: bigint }).size);
       this.admission.hold(this.#ownBytes);
       const rest = { [Symbol.asyncIterator]: () => ({ next: () => this.#next() }) };
-      this.answering(this.answer(this.options.pipeline.upload(this.route.method, first, rest, this)));
+      this.answering(this.answer(() => this.options.pipeline.upload(this.route.method, first, rest, this)));
     } catch (error) {
       this.answering(Promise.reject(error));
     }
