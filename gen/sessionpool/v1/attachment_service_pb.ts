@@ -335,7 +335,7 @@ export const AttachmentService: GenService<{
    * name and media type it gets the same answer. A call that lasts is not ended while bytes arrive. Errors:
    * `already_exists` (the session has or shows another attachment with this id), `invalid_argument` (more than 64 MiB;
    * other bytes than `size` or `sha256` say), `resource_exhausted` (the uploads of the session would exceed 1 GiB, or
-   * 16 uploads to it are under way).
+   * too many uploads to it are under way).
    *
    * Over plain HTTP, the body is the bytes, and `Content-Type` the media type. A body that is encoded is answered with
    * 415. `Content-Digest` and `Digest` (SHA-256) are checked.
