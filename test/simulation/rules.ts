@@ -367,7 +367,7 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
 
   rule(
     "doomed-then-sealed:writer",
-    "src/storage/memory/attachment-memory.ts",
+    "src/storage/memory/memory-attachment-table.ts",
     'return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state === "stored");',
     'return [...this.#memory.of(uid)].find(({ attachmentId, state }) => attachmentId === id && state !== "arriving");',
   ),

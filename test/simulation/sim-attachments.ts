@@ -8,7 +8,7 @@ import type {
   StoredAttachment,
 } from "../../src/storage/history/log-store.js";
 import { isWritable, ownerOf } from "../../src/storage/history/record-facts.js";
-import { type AttachmentOwner, MemoryAttachmentTable } from "../../src/storage/memory/attachment-memory.js";
+import { type AttachmentOwner, MemoryAttachmentTable } from "../../src/storage/memory/memory-attachment-table.js";
 import type { SimDatabase } from "./sim-database.js";
 
 /** Sends one request, as `SimStore.request` does. */

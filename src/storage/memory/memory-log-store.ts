@@ -26,10 +26,11 @@ import type {
 } from "../history/log-store.js";
 import { newestOf } from "../history/newest.js";
 import { isWritable, namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
-import { type AttachmentMemory, MemoryAttachmentTable } from "./attachment-memory.js";
+import type { AttachmentMemory } from "./attachment-memory.js";
 import { frozenCopy } from "./frozen-copy.js";
 import { entriesOf, pageOf } from "./log-search.js";
 import type { LogTable } from "./log-table.js";
+import { MemoryAttachmentTable } from "./memory-attachment-table.js";
 import type { RecordTable } from "./record-table.js";
 
 /** The data of one namespace. */
