@@ -176,7 +176,7 @@ describe("a store of the Claude Agent SDK", () => {
   });
 
   it("keeps large texts, images and documents of entries beside them, and leaves a page small", async () => {
-    const key = { projectKey: "-work", sessionId: "large" };
+    const key = { projectKey: "-work", sessionId: "attached" };
     const subagent = { ...key, subpath: "subagents/a" };
     const data = "A".repeat(4 * 1024 * 1024);
     const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
@@ -200,7 +200,7 @@ describe("a store of the Claude Agent SDK", () => {
     await store.append(subagent, large.slice(0, 1));
     expect(await store.load(key)).toEqual(large);
     expect(await store.load(subagent)).toEqual(large.slice(0, 1));
-    const sessionId = await idOf("large");
+    const sessionId = await idOf("attached");
     const page = await client.messages.listMessages({ sessionId });
     expect(JSON.stringify(page).length).toBeLessThan(200_000);
     const [words, entry] = page.messages[0]?.parts ?? [];
