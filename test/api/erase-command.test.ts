@@ -102,9 +102,11 @@ describe.skipIf(!postgres)("on PostgreSQL", () => {
     await makeSession(storage.href);
     const { code, stdout: printed, stderr } = await run(["erase", "--storage", storage.href, "s", "m1", "--vacuum"]);
     expect([code, printed]).toEqual([1, "Erased: 1 copy\n"]);
-    const table = `"${schema}".messages`;
+    const tables = ["messages", "attachments", "attachment_pieces", "attachment_names"].map(
+      (one) => `"${schema}".${one}`,
+    );
     expect(stderr).toBe(
-      `session-pool: Only the owner of ${table} may vacuum it; let it run VACUUM (FREEZE, ANALYZE) ${table}\n`,
+      `session-pool: Only the owner of ${tables[0]} may vacuum it; let it run VACUUM (FREEZE, ANALYZE) ${tables.join(", ")}\n`,
     );
   });
 });

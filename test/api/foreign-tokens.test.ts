@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { afterAll, describe, expect, it } from "vitest";
+import { AttachmentService, UploadAttachmentRequestSchema } from "../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { API_METHODS } from "../../src/api/method-table.js";
@@ -51,6 +52,7 @@ const LISTS: Readonly<Record<string, readonly JsonObject[]>> = {
   ],
   LoadSession: [{ sessionId: "x" }],
   ListMessages: [{ sessionId: "x" }, { sessionId: "x", newestFirst: true }, { sessionId: "x", includeAncestors: true }],
+  ListAttachments: [{ sessionId: "x" }],
   SearchMessages: [{ q: "zebra" }, { q: "zebra", sessionId: "x" }, { q: "zebra", label: ["a=1"] }],
 };
 
@@ -122,7 +124,13 @@ async function fill(client: GrpcClient, key: string): Promise<void> {
   await must(SessionService, "CreateSession", { sessionId: "x", labels });
   for (const sessionId of ["y", "z"]) await must(SessionService, "CreateSession", { sessionId, labels, parentId: "x" });
   for (const id of ["m1", "m2", "m3"]) {
-    const message = { info: { id, role: "user" }, parts: [{ type: "text", text: "zebra" }] };
+    const upload = create(UploadAttachmentRequestSchema, { sessionId: "x", attachmentId: id });
+    expect(await client.upload(AttachmentService.method.uploadAttachment, [upload], { key })).toHaveProperty("answer");
+    const parts = [
+      { type: "text", text: "zebra" },
+      { type: "file", attachment: { attachmentId: id } },
+    ];
+    const message = { info: { id, role: "user" }, parts };
     await must(MessageService, "AppendMessage", { sessionId: "x", message });
   }
   const found = async () => (await pageOf(client, "SearchMessages", { q: "zebra" }, key)).pageToken !== "";
@@ -142,7 +150,8 @@ function firstResumeToken(client: GrpcClient, from: JsonObject, key: string): Pr
 }
 
 async function pageOf(client: GrpcClient, method: string, request: JsonObject, key: string) {
-  const service = method.endsWith("Messages") ? MessageService : SessionService;
+  const services = { Messages: MessageService, Attachments: AttachmentService, Sessions: SessionService };
+  const service = Object.entries(services).find(([name]) => method.endsWith(name))?.[1] ?? SessionService;
   const outcome = await client.call(service, method, { ...request, limit: 1 }, { key });
   if ("code" in outcome) return { pageToken: "", error: outcome.code };
   return { pageToken: (outcome.answer as Page).nextPageToken ?? "", error: undefined };

@@ -164,7 +164,9 @@ export async function download(
   const open = (headers: Readonly<Record<string, string>>) =>
     withRetries({ retries, signal }, () => rest({ path, headers, ...(signal !== undefined && { signal }) }));
   const isRange = offset > 0 || length !== undefined;
-  const range = isRange ? { Range: `bytes=${offset}-${length === undefined ? "" : offset + length - 1}` } : {};
+  const range: Record<string, string> = isRange
+    ? { Range: `bytes=${offset}-${length === undefined ? "" : offset + length - 1}` }
+    : {};
   return new Download({ open, retries }, attachmentId, await open(range), options);
 }
 

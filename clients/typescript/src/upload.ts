@@ -89,9 +89,22 @@ export async function upload(
   return withNumbers(AttachmentSchema, message);
 }
 
+/** What is used of Node.js, whose types a program that uses this package may not have. */
+interface BuiltinModules {
+  (
+    id: "node:fs",
+  ): {
+    readonly promises: { access(path: string | URL, mode: number): Promise<void> };
+    readonly constants: { readonly R_OK: number };
+    openAsBlob(path: string | URL): Promise<Blob>;
+  };
+  (id: "node:path"): { basename(path: string): string };
+  (id: "node:url"): { fileURLToPath(url: URL): string };
+}
+
 /** The file at a path. Browsers have no paths, and bundlers for them must find no import of Node.js here. */
 async function fileAt(path: string | URL): Promise<Blob> {
-  const { process } = globalThis as { process?: Partial<NodeJS.Process> };
+  const { process } = globalThis as { process?: { readonly getBuiltinModule?: BuiltinModules } };
   const fs = process?.getBuiltinModule?.("node:fs");
   const { basename } = process?.getBuiltinModule?.("node:path") ?? {};
   const { fileURLToPath } = process?.getBuiltinModule?.("node:url") ?? {};
