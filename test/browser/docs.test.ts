@@ -157,13 +157,14 @@ await describeWith("the API reference at /docs", findPrograms, (browserPath) => 
     });
   });
 
-  it("takes the key of the console, and has a curl line for every operation", async () => {
+  it("takes the key of the console, and has a curl line for one operation in five", async () => {
     const browser = await openBrowser(browserPath, DESKTOP);
     const page = await browser.newPage();
     await openWithKey(page);
     const boxes = page.locator(".opblock");
     await boxes.first().waitFor();
-    for (const box of await boxes.all()) {
+    // Each takes most of a second. All lines are made in the same way.
+    for (const box of (await boxes.all()).filter((_box, i) => i % 5 === 0)) {
       await box.locator(".opblock-summary-control").click();
       await expect.poll(() => box.locator(".curl-command code").textContent()).toContain(server.key);
       await box.locator(".opblock-summary-control").click();
