@@ -15,6 +15,7 @@ import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, exactCount, optionalText } from "./call-options.js";
 import { decodeAttachmentToken, encodeAttachmentToken } from "./page-token.js";
 import { toTimestamp } from "./timestamps.js";
+import { inTurns } from "./transfer-turns.js";
 
 export const attachmentMethods: ServiceMethods<typeof AttachmentService> = {
   uploadAttachment: { scope: "write", ticket: "write", handle: uploadAttachment },
@@ -33,7 +34,7 @@ async function uploadAttachment(
   const { attachments } = context.rootPool.sessions;
   const given = { attachmentId: optionalText(attachmentId), name, mediaType, size, sha256: optionalText(sha256) };
   const options = { ...callOf(context), createSession };
-  return toAttachment(await attachments.upload(sessionId, given, chunksOf(first, rest), options));
+  return toAttachment(await attachments.upload(sessionId, given, inTurns(chunksOf(first, rest)), options));
 }
 
 /** The bytes of all messages. Only the first one says what is uploaded. */
@@ -63,7 +64,7 @@ async function getAttachment(
 async function* answersOf({ attachment, pieces }: AttachmentContent): AsyncGenerator<GetAttachmentResponse> {
   const $typeName = "sessionpool.v1.GetAttachmentResponse";
   let first: ProtoAttachment | undefined = toAttachment(attachment);
-  for await (const chunk of pieces) {
+  for await (const chunk of inTurns(pieces)) {
     yield { $typeName, attachment: first, chunk: chunk as Uint8Array<ArrayBuffer> };
     first = undefined;
   }

@@ -4,7 +4,7 @@ import { fromColumn, toColumn } from "../text-column.js";
 import type { Row, Statements } from "./statements.js";
 
 /** A deletion reads what it frees; chunks of this size keep the event loop responsive. */
-const DELETE_BYTES = 16 * 1024 * 1024;
+const DELETE_BYTES = 2 * 1024 * 1024;
 
 /**
  * The rows of a namespace's attachments, and all pieces. All methods are synchronous; changes must be made inside a
