@@ -31,7 +31,7 @@ it("a deletion of large pieces lets other work run", async () => {
   await fill(store, "v.1", 1, 1);
   const row = { uid: "v", attachmentId: "a", mediaType: "", name: "", size: 0, sha256: "", createTimeMicros: 0 };
   await store.attachments.begin({ ...row, log: "v.2", seenMs: 0, state: "arriving", pieces: 0 });
-  const piece = new Uint8Array(4 * 1024 * 1024);
+  const piece = new Uint8Array(512 * 1024);
   for (let seq = 1; seq <= 5; seq++) await store.attachments.putPiece("v.2", seq, piece);
   const range = { log: "v.2", first: 1, last: 9 };
   expect(await store.deleteEntries(range, 100)).toBe(true);
