@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import { uploadBytes } from "../limits/admissions.js";
+import { transferBytes } from "../limits/admissions.js";
 import { clientGone, cutOff, noMessage, pausedTooLong } from "../limits/body-errors.js";
 import { CHUNK_BYTES } from "../limits/own-chunks.js";
 import { longestPauseMs } from "../limits/stall.js";
@@ -112,7 +112,7 @@ export class UploadCall extends ApiCall {
     this.#hasBegun = true;
     try {
       const first = this.decode(message);
-      this.#ownBytes = uploadBytes((first as { readonly size?: bigint }).size);
+      this.#ownBytes = transferBytes((first as { readonly size?: bigint }).size);
       this.admission.hold(this.#ownBytes);
       const rest = { [Symbol.asyncIterator]: () => ({ next: () => this.#next() }) };
       this.answering(this.answer(() => this.options.pipeline.upload(this.route.method, first, rest, this)));

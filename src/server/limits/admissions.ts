@@ -53,11 +53,11 @@ const NOBODY = "";
 /** Reserved for pages, which are served even when callers have used up the memory for requests and answers. */
 const PAGE_BYTES = 16 * 1024 * 1024;
 
-/** What a transfer takes besides its messages: the piece that is being stored, and the one that fills up meanwhile. */
+/** The piece that is being stored or sent, and the one that fills up or is read meanwhile. */
 const TRANSFER_BYTES = 2 * PIECE_BYTES;
 
-/** How much memory an upload takes besides its messages; `size`: its bytes, if known. */
-export function uploadBytes(size: bigint | undefined): number {
+/** How much memory a transfer takes besides its messages; `size`: how many bytes it moves, if known. */
+export function transferBytes(size: bigint | number | undefined): number {
   return size === undefined || size > TRANSFER_BYTES || size < 0 ? TRANSFER_BYTES : Number(size);
 }
 

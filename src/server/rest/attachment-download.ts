@@ -8,10 +8,10 @@ import type {
 } from "../../../gen/sessionpool/v1/attachment_service_pb.js";
 import { ApiError, invalidArgument } from "../../api/api-error.js";
 import type { ApiContext, ApiMethod } from "../../api/method-table.js";
-import { PIECE_BYTES } from "../../domain/attachment.js";
 import type { CallPipeline, FrontCall } from "../call/front-call.js";
 import { type HttpExchange, type HttpRequest, type HttpResponse, isGone } from "../http/exchange.js";
 import { abandonUnread, type Headers, header, writeHead } from "../http/respond.js";
+import { transferBytes } from "../limits/admissions.js";
 import { dispositionOf } from "./content-disposition.js";
 import { type Choice, chooseAnswer, contentRange, hasPreconditions, tagOf } from "./preconditions.js";
 import { write } from "./stream.js";
@@ -29,8 +29,6 @@ export interface DownloadOptions {
 /** Answers a GET with the bytes of an attachment. Rejects only before the first byte has been sent. */
 export type Download = (exchange: HttpExchange, request: Message, call: FrontCall) => Promise<void>;
 
-/** The piece that is being sent, and the one that is read meanwhile. */
-const HELD_BYTES = 2 * PIECE_BYTES;
 /** How much a client has to read at a time so as not to count as one that reads nothing. */
 const SLICE_BYTES = 64 * 1024;
 
@@ -87,7 +85,7 @@ export function makeDownload(method: ApiMethod, pipeline: CallPipeline, options:
         throw new ApiError(Code.Unavailable, "The attachment was replaced while it was read");
       }
       const choice = want.choice?.choice ?? { status: 200, offset: 0, length: Number(attachment.size) };
-      call.admission.hold(Math.min(choice.length, HELD_BYTES));
+      call.admission.hold(transferBytes(choice.length));
       if (isGone(response)) return;
       writeHead(response, choice.status, headersOf(attachment, choice, options.resourcePolicy));
       if (request.method === "HEAD" || choice.length === 0) response.end();

@@ -5,12 +5,12 @@ import { FieldError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import { messageReader } from "../../codec/json-reader.js";
 import type { ServerLimits } from "../../config/config.js";
-import { PIECE_BYTES } from "../../domain/attachment.js";
 import type { CallPipeline, FrontCall } from "../call/front-call.js";
 import { BodyChunks } from "../http/body-chunks.js";
 import type { HttpRequest } from "../http/exchange.js";
 import { HttpProblem, problemOf } from "../http/problem.js";
 import { header } from "../http/respond.js";
+import { transferBytes } from "../limits/admissions.js";
 import { bodyTooLarge } from "../limits/body-errors.js";
 import { digestOf } from "./content-digest.js";
 
@@ -25,9 +25,6 @@ export interface UploadOptions {
  * before anything of the body is read.
  */
 export type Upload = (request: HttpRequest, first: Message, call: FrontCall) => Promise<Message>;
-
-/** The piece that is being stored, and the one that fills up meanwhile. */
-const HELD_BYTES = 2 * PIECE_BYTES;
 
 export function makeUpload(method: ApiMethod, pipeline: CallPipeline, options: UploadOptions): Upload {
   const { serverLimits, attachmentBytes } = options;
@@ -48,7 +45,7 @@ export function makeUpload(method: ApiMethod, pipeline: CallPipeline, options: U
   return async (request, message, call) => {
     const first = message as UploadAttachmentRequest;
     readHeaders(request, first, attachmentBytes);
-    call.admission.hold(Math.min(Number(first.size ?? HELD_BYTES), HELD_BYTES));
+    call.admission.hold(transferBytes(first.size));
     const chunks = new BodyChunks(request, serverLimits, call.admission);
     try {
       return await pipeline.upload(method, first, messagesOf(chunks), call);

@@ -12,7 +12,7 @@ import type { HttpExchange, HttpRequest, HttpResponse } from "../http/exchange.j
 import { hearErrors } from "../http/listener.js";
 import { send } from "../http/respond.js";
 import { startCall } from "../http/start-call.js";
-import { uploadBytes } from "../limits/admissions.js";
+import { transferBytes } from "../limits/admissions.js";
 import { noMessage } from "../limits/body-errors.js";
 import { UnknownCompression } from "../limits/inflate.js";
 import { type RpcExchange, sendError, sendStream, sendUnary, type Written } from "./answer.js";
@@ -92,7 +92,7 @@ export function createRpcHandler(options: RpcOptions): RpcHandler {
       const messages = rpc.readStream(request, format, chunks, call.admission);
       const first = await messages.next();
       if (first.done) throw noMessage();
-      call.admission.hold(uploadBytes((first.value as { readonly size?: bigint }).size));
+      call.admission.hold(transferBytes((first.value as { readonly size?: bigint }).size));
       const answer = await pipeline.upload(rpc.method, first.value, messages, call);
       await sendUnary(exchange, rpc.write(answer, format.isBinary), call);
     } finally {

@@ -53,22 +53,17 @@ export class AttachmentCopies {
   async #copyOf(source: StoredAttachment, id: string, target: Head, call?: Call): Promise<StoredAttachment> {
     const { mediaType, name, size, sha256 } = source;
     for (const attachmentId of idsFor(source, id)) {
-      let known = await this.#known(target, attachmentId, call);
+      let known = await this.#finder.ownOrShown(target, attachmentId, call);
       if (known === undefined) {
         const given = { attachmentId, mediaType, name, size, sha256 };
         await this.#upload(target.record.sessionId, given, this.#read(source, call), call);
-        known = await this.#known(target, attachmentId, call);
+        known = await this.#finder.ownOrShown(target, attachmentId, call);
         // Somebody has deleted it at once.
         if (known === undefined) throw new Again();
       }
       if (isSameAttachment(known, source)) return known;
     }
     throw new Error("There is always another id");
-  }
-
-  async #known(target: Head, id: string, call?: Call): Promise<StoredAttachment | undefined> {
-    const [own] = await this.#context.attachments.find(target.record.uid, [id], call);
-    return own ?? (await this.#finder.find(target, [id], call)).get(id);
   }
 }
 

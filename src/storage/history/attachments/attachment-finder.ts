@@ -24,6 +24,12 @@ export class AttachmentFinder {
     return this.#find(head, reachable(head), ids, call);
   }
 
+  /** A session's own upload with an id, whatever names it, or else what {@link find} finds. */
+  async ownOrShown(head: Head, id: string, call?: Call): Promise<StoredAttachment | undefined> {
+    const [own] = await this.#context.attachments.find(head.record.uid, [id], call);
+    return own ?? (await this.find(head, [id], call)).get(id);
+  }
+
   /**
    * Those that a message may come to name which is written after `head`: what the session shows, and all its own
    * uploads, because one that was uploaded again may be named only by messages that are not shown any more. What only a

@@ -111,7 +111,7 @@ export class AttachmentRemoval {
   }
 
   /** Deletes pieces and row, whatever names it. */
-  async deleteNow({ uid, log }: StoredAttachment, call?: Call): Promise<void> {
+  async deleteNow({ uid, log }: Pick<StoredAttachment, "uid" | "log">, call?: Call): Promise<void> {
     const { attachments, store, options, quotas, counts } = this.#context;
     const record = await store.readRecordByUid(uid, call);
     const isCounted = record !== null && counts.counts(record);

@@ -11,9 +11,10 @@ export interface StoredAttachment extends Attachment {
   /** When a sweep last looked at it, in milliseconds by the store's clock, or when it was last uploaded. */
   readonly seenMs: number;
   /**
-   * `arriving`: its bytes are being stored, and nobody sees it; `size` is 0 and `sha256` empty. `stored`: it is whole.
-   * `doomed`: it is to be removed. Nothing can come to name it any more but what shows it already, and its id is free,
-   * but it is there as long as anything names it. No state goes back.
+   * `arriving`: its bytes are being stored, and nobody sees it; `size` is 0 and `sha256` empty, except in a session
+   * that is being restored, where both are known from the start. `stored`: it is whole. `doomed`: it is to be
+   * removed. Nothing can come to name it any more but what shows it already, and its id is free, but it is there as
+   * long as anything names it. No state goes back.
    */
   readonly state: "arriving" | "stored" | "doomed";
   /** How many pieces a sweep has seen of one that arrives. */

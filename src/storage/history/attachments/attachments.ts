@@ -27,7 +27,7 @@ export class Attachments {
   constructor(context: HistoryContext, removal: AttachmentRemoval) {
     this.#context = context;
     this.#finder = new AttachmentFinder(context);
-    this.#uploader = new Uploader(context, this.#finder);
+    this.#uploader = new Uploader(context, this.#finder, removal);
     this.#removal = removal;
     const upload = this.upload.bind(this);
     this.#copies = new AttachmentCopies(context, this.#finder, upload, (one, call) =>
@@ -78,8 +78,7 @@ export class Attachments {
   /** Implements {@link StorageProvider.deleteAttachment}. */
   async delete(sessionId: string, attachmentId: string, call?: Call): Promise<void> {
     const attachment = await this.#withHead(sessionId, call, async (head) => {
-      const [own] = await this.#context.attachments.find(head.record.uid, [attachmentId], call);
-      const known = own ?? (await this.#finder.find(head, [attachmentId], call)).get(attachmentId);
+      const known = await this.#finder.ownOrShown(head, attachmentId, call);
       if (known !== undefined) return known;
       await this.#context.checkCurrent(head.record, call);
       throw notFound("Attachment", attachmentId);

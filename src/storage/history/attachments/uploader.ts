@@ -8,8 +8,8 @@ import type { Call } from "../../../domain/call.js";
 import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
 import type { Head, HistoryContext } from "../heads.js";
 import type { SessionRecord, StoredAttachment } from "../log-store.js";
-import { type AttachmentFinder, wholeLog } from "./attachment-finder.js";
-import { hasArrived } from "./attachment-removal.js";
+import type { AttachmentFinder } from "./attachment-finder.js";
+import { type AttachmentRemoval, hasArrived } from "./attachment-removal.js";
 import { type Arrived, cutIntoPieces } from "./piece-writer.js";
 
 /** How many uploads to one session may be under way in this process. */
@@ -28,12 +28,14 @@ type Facts = Wanted & Arrived;
 export class Uploader {
   readonly #context: HistoryContext;
   readonly #finder: AttachmentFinder;
+  readonly #removal: AttachmentRemoval;
   /** How many uploads are under way, by the uid of their session. */
   readonly #underWay = new Map<string, number>();
 
-  constructor(context: HistoryContext, finder: AttachmentFinder) {
+  constructor(context: HistoryContext, finder: AttachmentFinder, removal: AttachmentRemoval) {
     this.#context = context;
     this.#finder = finder;
+    this.#removal = removal;
   }
 
   /** Implements {@link StorageProvider.uploadAttachment}. */
@@ -156,18 +158,15 @@ export class Uploader {
   }
 
   /** Takes back an upload that has failed. */
-  async #abandon(record: SessionRecord, log: string): Promise<void> {
-    const { attachments, store, options, counts, quotas } = this.#context;
+  async #abandon({ uid }: SessionRecord, log: string): Promise<void> {
+    const { attachments } = this.#context;
     const before = await attachments.findLog(log);
     if (before?.state === "stored") return;
-    await attachments.change(log, { seenMs: 0, state: "doomed" });
+    await this.#removal.doom({ log });
     // A request that was thought lost may have made it whole. A sweep removes it then, unless something names it.
     const doomed = await attachments.findLog(log);
     if (doomed !== null && hasArrived(doomed)) return;
-    const bytes = counts.counts(record) ? await store.entryBytes([wholeLog(log)]) : 0;
-    while (await store.deleteEntries(wholeLog(log), options.chunk));
-    await attachments.remove(log);
-    quotas.note(record, -bytes);
+    await this.#removal.deleteNow({ uid, log });
   }
 
   /** The error when the row of an upload is gone. */
