@@ -114,6 +114,8 @@ export function toSearchHit(hit: SearchHit): ProtoSearchHit {
     position: BigInt(hit.position),
     snippet,
     highlights: highlights.map(({ start, end }) => ({ $typeName: "sessionpool.v1.TextRange", start, end })),
+    partType: "",
+    field: 0,
   };
 }
 
@@ -139,7 +141,14 @@ export function toSession(session: Session): ProtoSession {
 }
 
 function toPreview({ messageId, role, timestampMicros, text }: MessagePreview): ProtoPreview {
-  return { $typeName: "sessionpool.v1.MessagePreview", messageId, role, timestamp: toTimestamp(timestampMicros), text };
+  return {
+    $typeName: "sessionpool.v1.MessagePreview",
+    messageId,
+    role,
+    timestamp: toTimestamp(timestampMicros),
+    text,
+    error: "",
+  };
 }
 
 /** `field` names the view in errors. */

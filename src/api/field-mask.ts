@@ -4,7 +4,8 @@ import { invalidArgument } from "../domain/errors.js";
 /** The fields that the `update_mask` of each request may name. */
 const MASKABLE = {
   "sessionpool.v1.UpdateSessionRequest": ["title", "metadata", "labels", "expire_time", "owner"],
-  "sessionpool.v1.UpdateMessageRequest": ["parts", "info.metadata", "info.role"],
+  "sessionpool.v1.UpdateMessageRequest": ["parts", "info.metadata", "info.role", "info.usage"],
+  "sessionpool.v1.UpdateAnnotationRequest": ["thumb", "text", "author"],
   "sessionpool.v1.UpdateTodoRequest": ["content", "status", "priority"],
 } as const;
 

@@ -1,8 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { AnnotationService } from "../../gen/sessionpool/v1/annotation_service_pb.js";
 import { AttachmentService } from "../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
+import { UsageService } from "../../gen/sessionpool/v1/usage_service_pb.js";
+import { annotationMethods } from "./annotation-service.js";
 import type { ApiMethod, ServiceMethods } from "./api-method.js";
 import { attachmentMethods } from "./attachment-service.js";
 import { maskableFields } from "./field-mask.js";
@@ -11,6 +14,7 @@ import { messageMethods } from "./message-service.js";
 import { sessionMethods } from "./session-service.js";
 import { todoMethods } from "./todo-service.js";
 import { todoTrackerMethods } from "./todo-tracker-service.js";
+import { usageMethods } from "./usage-service.js";
 
 type Unary = NonNullable<ApiMethod["unary"]>;
 type Stream = NonNullable<ApiMethod["stream"]>;
@@ -23,6 +27,8 @@ export const API_METHODS: readonly ApiMethod[] = [
   ...methodsOf(SessionService, sessionMethods),
   ...methodsOf(MessageService, messageMethods),
   ...methodsOf(AttachmentService, attachmentMethods),
+  ...methodsOf(UsageService, usageMethods),
+  ...methodsOf(AnnotationService, annotationMethods),
   ...methodsOf(TodoService, todoMethods),
   ...methodsOf(TodoTrackerService, todoTrackerMethods, { grpcOnly: true }),
 ];

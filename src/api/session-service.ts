@@ -18,6 +18,7 @@ import type {
   UnrevertSessionResponse,
   UpdateSessionRequest,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { NotImplementedError } from "../domain/errors.js";
 import type { SessionChange } from "../domain/session.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
@@ -42,7 +43,13 @@ export const sessionMethods: ServiceMethods<typeof SessionService> = {
   createTicket: { scope: "write", ticket: "none", handle: createTicket },
   revokeTickets: { scope: "write", ticket: "none", handle: revokeTickets },
   unrevertSession: { scope: "write", ticket: "none", handle: unrevertSession },
+  undeleteSession: { scope: "write", ticket: "none", handle: () => lacks("undeleting sessions") },
+  watchSessions: { scope: "read", ticket: "none", handle: () => lacks("watching sessions") },
 };
+
+async function lacks(operation: string): Promise<never> {
+  throw new NotImplementedError("StorageProvider", operation);
+}
 
 async function createSession(request: CreateSessionRequest, context: ApiContext): Promise<Session> {
   const { sessionId, parentId, title, metadata, labels, owner } = request;
@@ -93,6 +100,7 @@ async function listSessions(request: ListSessionsRequest, context: ApiContext): 
     $typeName: "sessionpool.v1.ListSessionsResponse",
     sessions: page.sessions.map(toSession),
     nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next, scope),
+    totalIsEstimate: false,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "./json.js";
 import type { Labels } from "./labels.js";
+import type { Usage, UsageSums } from "./usage.js";
 
 /** The fields that a session has wherever it is: with callers, in a store and in a backup. */
 export interface SessionFields {
@@ -40,6 +41,17 @@ export interface Session extends SessionFields {
   readonly reverted: boolean;
   /** The newest message; only in the full view of lists of sessions, and absent when there is none. */
   readonly lastMessage?: MessagePreview | undefined;
+  /**
+   * Sums over the messages that it shows and that were first written to it; absent where a provider does not say, and in
+   * the basic view of lists of sessions.
+   */
+  readonly usage?: UsageSums | undefined;
+  /** Sums over all other messages that it shows; present where `usage` is. */
+  readonly inheritedUsage?: UsageSums | undefined;
+  /** When it was deleted, in microseconds since 1970; only for sessions that can be brought back. */
+  readonly deleteTimeMicros?: number | undefined;
+  /** When a deleted session can no longer be brought back; present where `deleteTimeMicros` is. */
+  readonly purgeTimeMicros?: number | undefined;
 }
 
 /** A message in brief. */
@@ -49,6 +61,9 @@ export interface MessagePreview {
   readonly timestampMicros: number;
   /** The texts of its `text` parts, joined by line feeds and cut after 200 code points. */
   readonly text: string;
+  readonly usage?: Usage | undefined;
+  /** The beginning of the error of a failed call in it, cut after 200 code points; empty or absent when none failed. */
+  readonly error?: string | undefined;
 }
 
 /** How much of each session a list holds: `full` adds `messageCount` and `lastMessage`. */

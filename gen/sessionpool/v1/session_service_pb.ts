@@ -8,15 +8,18 @@ import { file_google_api_annotations } from "../../google/api/annotations_pb.js"
 import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
-import type { Draft, MessageWithParts } from "./message_service_pb.js";
+import type { Draft, Heartbeat, MessageWithParts } from "./message_service_pb.js";
 import { file_sessionpool_v1_message_service } from "./message_service_pb.js";
+import { file_sessionpool_v1_options } from "./options_pb.js";
+import type { Usage, UsageSums } from "./usage_service_pb.js";
+import { file_sessionpool_v1_usage_service } from "./usage_service_pb.js";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file sessionpool/v1/session_service.proto.
  */
 export const file_sessionpool_v1_session_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIqgECgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5Ei8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxsYXN0X21lc3NhZ2UYDyABKAsyHi5zZXNzaW9ucG9vbC52MS5NZXNzYWdlUHJldmlldxINCgVvd25lchgQIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9tZXNzYWdlX2NvdW50Im8KDk1lc3NhZ2VQcmV2aWV3EhIKCm1lc3NhZ2VfaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHRleHQYBCABKAkiqAIKFENyZWF0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEg0KBXRpdGxlGAMgASgJEikKCG1ldGFkYXRhGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBJACgZsYWJlbHMYBSADKAsyMC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdC5MYWJlbHNFbnRyeRIvCgtleHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFb3duZXIYByABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASInChFHZXRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIloKEkxvYWRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBWxpbWl0GAIgASgFSACIAQESEgoKcGFnZV90b2tlbhgDIAEoCUIICgZfbGltaXQiswEKE0xvYWRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SMgoIbWVzc2FnZXMYAiADKAsyIC5zZXNzaW9ucG9vbC52MS5NZXNzYWdlV2l0aFBhcnRzEhcKD25leHRfcGFnZV90b2tlbhgDIAEoCRIlCgZkcmFmdHMYBCADKAsyFS5zZXNzaW9ucG9vbC52MS5EcmFmdCK1AQoTTGlzdFNlc3Npb25zUmVxdWVzdBISCgVsaW1pdBgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAkSEQoJcGFyZW50X2lkGAMgASgJEg0KBWxhYmVsGAQgAygJEikKBHZpZXcYBSABKA4yGy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uVmlldxINCgVvd25lchgGIAEoCRIQCghub19vd25lchgHIAEoCEIICgZfbGltaXQiWgoUTGlzdFNlc3Npb25zUmVzcG9uc2USKQoIc2Vzc2lvbnMYASADKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSL8AgoUVXBkYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRINCgV0aXRsZRgCIAEoCRIpCghtZXRhZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoLdXBkYXRlX21hc2sYBCABKAsyGi5nb29nbGUucHJvdG9idWYuRmllbGRNYXNrEh4KEWV4cGVjdGVkX3JldmlzaW9uGAUgASgDSACIAQESQAoGbGFiZWxzGAYgAygLMjAuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QuTGFiZWxzRW50cnkSLwoLZXhwaXJlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBW93bmVyGAggASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIioKFERlbGV0ZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVRGVsZXRlU2Vzc2lvblJlc3BvbnNlImkKEkZvcmtTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhgKEHVwX3RvX21lc3NhZ2VfaWQYAiABKAkSFgoObmV3X3Nlc3Npb25faWQYAyABKAkSDQoFdGl0bGUYBCABKAkibAoTRm9ya1Nlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIVCg1mb3JrX3BvaW50X2lkGAIgASgJEhQKDGNvcGllZF9jb3VudBgDIAEoAyJBChNTaGFyZVNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSFgoObmV3X3Nlc3Npb25faWQYAiABKAkizAEKFFJldmVydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIQCgh0b19zdGFydBgDIAEoCBIeChFleHBlY3RlZF9yZXZpc2lvbhgEIAEoA0gAiAEBEiMKFmV4cGVjdGVkX3JlbW92ZWRfY291bnQYBSABKANIAYgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb25CGQoXX2V4cGVjdGVkX3JlbW92ZWRfY291bnQiWAoVUmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDXJlbW92ZWRfY291bnQYAiABKAMiLAoWVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIlsKF1VucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhYKDnJlc3RvcmVkX2NvdW50GAIgASgDIm4KE0NyZWF0ZVRpY2tldFJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRISCgVzY29wZRgCIAEoCUID4EECEi8KC2V4cGlyZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJXChRDcmVhdGVUaWNrZXRSZXNwb25zZRIOCgZ0aWNrZXQYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIioKFFJldm9rZVRpY2tldHNSZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiFwoVUmV2b2tlVGlja2V0c1Jlc3BvbnNlKloKC1Nlc3Npb25WaWV3EhwKGFNFU1NJT05fVklFV19VTlNQRUNJRklFRBAAEhYKElNFU1NJT05fVklFV19CQVNJQxABEhUKEVNFU1NJT05fVklFV19GVUxMEAIy7QsKDlNlc3Npb25TZXJ2aWNlEmMKDUNyZWF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5DcmVhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iE4LT5JMCDToBKiIIL3Nlc3Npb24SagoKR2V0U2Vzc2lvbhIhLnNlc3Npb25wb29sLnYxLkdldFNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiIgkAIBgtPkkwIXEhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLTG9hZFNlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Mb2FkU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Mb2FkU2Vzc2lvblJlc3BvbnNlIiWQAgGC0+STAhwSGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9sb2FkEm4KDExpc3RTZXNzaW9ucxIjLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zZXNzaW9ucG9vbC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSITkAIBgtPkkwIKEggvc2Vzc2lvbhJwCg1VcGRhdGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuVXBkYXRlU2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCC0+STAho6ASoyFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ7Cg1EZWxldGVTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuRGVsZXRlU2Vzc2lvblJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVzcG9uc2UiHYLT5JMCFyoVL3Nlc3Npb24ve3Nlc3Npb25faWR9En0KC0ZvcmtTZXNzaW9uEiIuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSIlgtPkkwIfOgEqIhovc2Vzc2lvbi97c2Vzc2lvbl9pZH0vZm9yaxKAAQoMU2hhcmVTZXNzaW9uEiMuc2Vzc2lvbnBvb2wudjEuU2hhcmVTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkZvcmtTZXNzaW9uUmVzcG9uc2UiJoLT5JMCIDoBKiIbL3Nlc3Npb24ve3Nlc3Npb25faWR9L3NoYXJlEoUBCg1SZXZlcnRTZXNzaW9uEiQuc2Vzc2lvbnBvb2wudjEuUmV2ZXJ0U2Vzc2lvblJlcXVlc3QaJS5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVzcG9uc2UiJ4LT5JMCIToBKiIcL3Nlc3Npb24ve3Nlc3Npb25faWR9L3JldmVydBKNAQoPVW5yZXZlcnRTZXNzaW9uEiYuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVxdWVzdBonLnNlc3Npb25wb29sLnYxLlVucmV2ZXJ0U2Vzc2lvblJlc3BvbnNlIimC0+STAiM6ASoiHi9zZXNzaW9uL3tzZXNzaW9uX2lkfS91bnJldmVydBKCAQoMQ3JlYXRlVGlja2V0EiMuc2Vzc2lvbnBvb2wudjEuQ3JlYXRlVGlja2V0UmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkNyZWF0ZVRpY2tldFJlc3BvbnNlIieC0+STAiE6ASoiHC9zZXNzaW9uL3tzZXNzaW9uX2lkfS90aWNrZXQSjAEKDVJldm9rZVRpY2tldHMSJC5zZXNzaW9ucG9vbC52MS5SZXZva2VUaWNrZXRzUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldm9rZVRpY2tldHNSZXNwb25zZSIugtPkkwIoOgEqIiMvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vdGlja2V0OnJldm9rZUI4Cg5zZXNzaW9ucG9vbC52MUITU2Vzc2lvblNlcnZpY2VQcm90b1ABqgIOU2Vzc2lvblBvb2wuVjFiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service]);
+  fileDesc("CiRzZXNzaW9ucG9vbC92MS9zZXNzaW9uX3NlcnZpY2UucHJvdG8SDnNlc3Npb25wb29sLnYxIucFCgdTZXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJcGFyZW50X2lkGAIgASgJEhUKDWZvcmtfcG9pbnRfaWQYAyABKAkSDQoFdGl0bGUYBCABKAkSKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ei8KC2NyZWF0ZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoNbWVzc2FnZV9jb3VudBgIIAEoA0gAiAEBEhcKD2luaGVyaXRlZF9jb3VudBgJIAEoAxIQCghyZXZpc2lvbhgKIAEoAxIQCghyZXZlcnRlZBgLIAEoCBIzCgZsYWJlbHMYDCADKAsyIy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uLkxhYmVsc0VudHJ5Ei8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxsYXN0X21lc3NhZ2UYDyABKAsyHi5zZXNzaW9ucG9vbC52MS5NZXNzYWdlUHJldmlldxINCgVvd25lchgQIAEoCRIoCgV1c2FnZRgRIAEoCzIZLnNlc3Npb25wb29sLnYxLlVzYWdlU3VtcxIyCg9pbmhlcml0ZWRfdXNhZ2UYEiABKAsyGS5zZXNzaW9ucG9vbC52MS5Vc2FnZVN1bXMSLwoLZGVsZXRlX3RpbWUYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCnB1cmdlX3RpbWUYFCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX21lc3NhZ2VfY291bnQipAEKDk1lc3NhZ2VQcmV2aWV3EhIKCm1lc3NhZ2VfaWQYASABKAkSDAoEcm9sZRgCIAEoCRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHRleHQYBCABKAkSJAoFdXNhZ2UYBSABKAsyFS5zZXNzaW9ucG9vbC52MS5Vc2FnZRINCgVlcnJvchgGIAEoCSKoAgoUQ3JlYXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIRCglwYXJlbnRfaWQYAiABKAkSDQoFdGl0bGUYAyABKAkSKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EkAKBmxhYmVscxgFIAMoCzIwLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0LkxhYmVsc0VudHJ5Ei8KC2V4cGlyZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVvd25lchgHIAEoCRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIicKEUdldFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiWgoSTG9hZFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSEgoFbGltaXQYAiABKAVIAIgBARISCgpwYWdlX3Rva2VuGAMgASgJQggKBl9saW1pdCKzAQoTTG9hZFNlc3Npb25SZXNwb25zZRIoCgdzZXNzaW9uGAEgASgLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIyCghtZXNzYWdlcxgCIAMoCzIgLnNlc3Npb25wb29sLnYxLk1lc3NhZ2VXaXRoUGFydHMSFwoPbmV4dF9wYWdlX3Rva2VuGAMgASgJEiUKBmRyYWZ0cxgEIAMoCzIVLnNlc3Npb25wb29sLnYxLkRyYWZ0IuECChNMaXN0U2Vzc2lvbnNSZXF1ZXN0EhIKBWxpbWl0GAEgASgFSACIAQESEgoKcGFnZV90b2tlbhgCIAEoCRIRCglwYXJlbnRfaWQYAyABKAkSDQoFbGFiZWwYBCADKAkSKQoEdmlldxgFIAEoDjIbLnNlc3Npb25wb29sLnYxLlNlc3Npb25WaWV3Eg0KBW93bmVyGAYgASgJEhAKCG5vX293bmVyGAcgASgIEhAKCG9yZGVyX2J5GAggASgJEjEKDXVwZGF0ZWRfc2luY2UYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDXVwZGF0ZWRfdW50aWwYCiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXRpdGxlGAsgASgJEhIKCndpdGhfdG90YWwYDCABKAgSDwoHZGVsZXRlZBgNIAEoCEIICgZfbGltaXQinQEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSFwoKdG90YWxfc2l6ZRgDIAEoA0gAiAEBEhkKEXRvdGFsX2lzX2VzdGltYXRlGAQgASgIQg0KC190b3RhbF9zaXplIvwCChRVcGRhdGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEg0KBXRpdGxlGAIgASgJEikKCG1ldGFkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSHgoRZXhwZWN0ZWRfcmV2aXNpb24YBSABKANIAIgBARJACgZsYWJlbHMYBiADKAsyMC5zZXNzaW9ucG9vbC52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdC5MYWJlbHNFbnRyeRIvCgtleHBpcmVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFb3duZXIYCCABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iKgoURGVsZXRlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVEZWxldGVTZXNzaW9uUmVzcG9uc2UiaQoSRm9ya1Nlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkSGAoQdXBfdG9fbWVzc2FnZV9pZBgCIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgDIAEoCRINCgV0aXRsZRgEIAEoCSJsChNGb3JrU2Vzc2lvblJlc3BvbnNlEigKB3Nlc3Npb24YASABKAsyFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uEhUKDWZvcmtfcG9pbnRfaWQYAiABKAkSFAoMY29waWVkX2NvdW50GAMgASgDIkEKE1NoYXJlU2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIWCg5uZXdfc2Vzc2lvbl9pZBgCIAEoCSLMAQoUUmV2ZXJ0U2Vzc2lvblJlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCRIYChB1cF90b19tZXNzYWdlX2lkGAIgASgJEhAKCHRvX3N0YXJ0GAMgASgIEh4KEWV4cGVjdGVkX3JldmlzaW9uGAQgASgDSACIAQESIwoWZXhwZWN0ZWRfcmVtb3ZlZF9jb3VudBgFIAEoA0gBiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbkIZChdfZXhwZWN0ZWRfcmVtb3ZlZF9jb3VudCJYChVSZXZlcnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFQoNcmVtb3ZlZF9jb3VudBgCIAEoAyIsChZVbnJldmVydFNlc3Npb25SZXF1ZXN0EhIKCnNlc3Npb25faWQYASABKAkiWwoXVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2USKAoHc2Vzc2lvbhgBIAEoCzIXLnNlc3Npb25wb29sLnYxLlNlc3Npb24SFgoOcmVzdG9yZWRfY291bnQYAiABKAMibgoTQ3JlYXRlVGlja2V0UmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJEhIKBXNjb3BlGAIgASgJQgPgQQISLwoLZXhwaXJlX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlcKFENyZWF0ZVRpY2tldFJlc3BvbnNlEg4KBnRpY2tldBgBIAEoCRIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiKgoUUmV2b2tlVGlja2V0c1JlcXVlc3QSEgoKc2Vzc2lvbl9pZBgBIAEoCSIXChVSZXZva2VUaWNrZXRzUmVzcG9uc2UiLAoWVW5kZWxldGVTZXNzaW9uUmVxdWVzdBISCgpzZXNzaW9uX2lkGAEgASgJIlwKFFdhdGNoU2Vzc2lvbnNSZXF1ZXN0EhQKDHJlc3VtZV90b2tlbhgBIAEoCRINCgVsYWJlbBgCIAMoCRINCgVvd25lchgDIAEoCRIQCghub19vd25lchgEIAEoCCL4AQoVV2F0Y2hTZXNzaW9uc1Jlc3BvbnNlEi8KB2NyZWF0ZWQYASABKAsyHC5zZXNzaW9ucG9vbC52MS5TZXNzaW9uU3RhdGVIABIvCgdjaGFuZ2VkGAIgASgLMhwuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvblN0YXRlSAASLgoHZGVsZXRlZBgDIAEoCzIbLnNlc3Npb25wb29sLnYxLlNlc3Npb25Hb25lSAASLgoJaGVhcnRiZWF0GAQgASgLMhkuc2Vzc2lvbnBvb2wudjEuSGVhcnRiZWF0SAASFAoMcmVzdW1lX3Rva2VuGAUgASgJQgcKBWV2ZW50InwKDFNlc3Npb25TdGF0ZRISCgpzZXNzaW9uX2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgDEhUKDW1lc3NhZ2VfY291bnQYAyABKAMSLwoLdXBkYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIiEKC1Nlc3Npb25Hb25lEhIKCnNlc3Npb25faWQYASABKAkqWgoLU2Vzc2lvblZpZXcSHAoYU0VTU0lPTl9WSUVXX1VOU1BFQ0lGSUVEEAASFgoSU0VTU0lPTl9WSUVXX0JBU0lDEAESFQoRU0VTU0lPTl9WSUVXX0ZVTEwQAjL3DQoOU2Vzc2lvblNlcnZpY2USYwoNQ3JlYXRlU2Vzc2lvbhIkLnNlc3Npb25wb29sLnYxLkNyZWF0ZVNlc3Npb25SZXF1ZXN0Ghcuc2Vzc2lvbnBvb2wudjEuU2Vzc2lvbiITgtPkkwINOgEqIggvc2Vzc2lvbhJqCgpHZXRTZXNzaW9uEiEuc2Vzc2lvbnBvb2wudjEuR2V0U2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIiCQAgGC0+STAhcSFS9zZXNzaW9uL3tzZXNzaW9uX2lkfRJ9CgtMb2FkU2Vzc2lvbhIiLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVxdWVzdBojLnNlc3Npb25wb29sLnYxLkxvYWRTZXNzaW9uUmVzcG9uc2UiJZACAYLT5JMCHBIaL3Nlc3Npb24ve3Nlc3Npb25faWR9L2xvYWQSbgoMTGlzdFNlc3Npb25zEiMuc2Vzc2lvbnBvb2wudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnNlc3Npb25wb29sLnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIhOQAgGC0+STAgoSCC9zZXNzaW9uEnAKDVVwZGF0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5VcGRhdGVTZXNzaW9uUmVxdWVzdBoXLnNlc3Npb25wb29sLnYxLlNlc3Npb24iIILT5JMCGjoBKjIVL3Nlc3Npb24ve3Nlc3Npb25faWR9EnsKDURlbGV0ZVNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5EZWxldGVTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLkRlbGV0ZVNlc3Npb25SZXNwb25zZSIdgtPkkwIXKhUvc2Vzc2lvbi97c2Vzc2lvbl9pZH0SfQoLRm9ya1Nlc3Npb24SIi5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlcXVlc3QaIy5zZXNzaW9ucG9vbC52MS5Gb3JrU2Vzc2lvblJlc3BvbnNlIiWC0+STAh86ASoiGi9zZXNzaW9uL3tzZXNzaW9uX2lkfS9mb3JrEoABCgxTaGFyZVNlc3Npb24SIy5zZXNzaW9ucG9vbC52MS5TaGFyZVNlc3Npb25SZXF1ZXN0GiMuc2Vzc2lvbnBvb2wudjEuRm9ya1Nlc3Npb25SZXNwb25zZSImgtPkkwIgOgEqIhsvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vc2hhcmUShQEKDVJldmVydFNlc3Npb24SJC5zZXNzaW9ucG9vbC52MS5SZXZlcnRTZXNzaW9uUmVxdWVzdBolLnNlc3Npb25wb29sLnYxLlJldmVydFNlc3Npb25SZXNwb25zZSIngtPkkwIhOgEqIhwvc2Vzc2lvbi97c2Vzc2lvbl9pZH0vcmV2ZXJ0Eo0BCg9VbnJldmVydFNlc3Npb24SJi5zZXNzaW9ucG9vbC52MS5VbnJldmVydFNlc3Npb25SZXF1ZXN0Gicuc2Vzc2lvbnBvb2wudjEuVW5yZXZlcnRTZXNzaW9uUmVzcG9uc2UiKYLT5JMCIzoBKiIeL3Nlc3Npb24ve3Nlc3Npb25faWR9L3VucmV2ZXJ0EoIBCgxDcmVhdGVUaWNrZXQSIy5zZXNzaW9ucG9vbC52MS5DcmVhdGVUaWNrZXRSZXF1ZXN0GiQuc2Vzc2lvbnBvb2wudjEuQ3JlYXRlVGlja2V0UmVzcG9uc2UiJ4LT5JMCIToBKiIcL3Nlc3Npb24ve3Nlc3Npb25faWR9L3RpY2tldBKMAQoNUmV2b2tlVGlja2V0cxIkLnNlc3Npb25wb29sLnYxLlJldm9rZVRpY2tldHNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuUmV2b2tlVGlja2V0c1Jlc3BvbnNlIi6C0+STAig6ASoiIy9zZXNzaW9uL3tzZXNzaW9uX2lkfS90aWNrZXQ6cmV2b2tlEn0KD1VuZGVsZXRlU2Vzc2lvbhImLnNlc3Npb25wb29sLnYxLlVuZGVsZXRlU2Vzc2lvblJlcXVlc3QaFy5zZXNzaW9ucG9vbC52MS5TZXNzaW9uIimC0+STAiM6ASoiHi9zZXNzaW9uL3tzZXNzaW9uX2lkfS91bmRlbGV0ZRKIAQoNV2F0Y2hTZXNzaW9ucxIkLnNlc3Npb25wb29sLnYxLldhdGNoU2Vzc2lvbnNSZXF1ZXN0GiUuc2Vzc2lvbnBvb2wudjEuV2F0Y2hTZXNzaW9uc1Jlc3BvbnNlIijK8xgOCgxyZXN1bWVfdG9rZW6C0+STAhASDi9zZXNzaW9uOndhdGNoMAFCOAoOc2Vzc2lvbnBvb2wudjFCE1Nlc3Npb25TZXJ2aWNlUHJvdG9QAaoCDlNlc3Npb25Qb29sLlYxYgZwcm90bzM", [file_google_api_annotations, file_google_api_field_behavior, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_sessionpool_v1_message_service, file_sessionpool_v1_options, file_sessionpool_v1_usage_service]);
 
 /**
  * A conversation session.
@@ -136,6 +139,35 @@ export type Session = Message<"sessionpool.v1.Session"> & {
    * @generated from field: string owner = 16;
    */
   owner: string;
+
+  /**
+   * Sum of the usage of the messages that the session shows and that were first written to it (`origin_session_id`).
+   * Present only in GetSession, LoadSession and the full view of ListSessions.
+   *
+   * @generated from field: sessionpool.v1.UsageSums usage = 17;
+   */
+  usage?: UsageSums | undefined;
+
+  /**
+   * Sum of the usage of all other messages that the session shows. Present where `usage` is.
+   *
+   * @generated from field: sessionpool.v1.UsageSums inherited_usage = 18;
+   */
+  inheritedUsage?: UsageSums | undefined;
+
+  /**
+   * When the session was deleted. Only for sessions that UndeleteSession can bring back.
+   *
+   * @generated from field: google.protobuf.Timestamp delete_time = 19;
+   */
+  deleteTime?: Timestamp | undefined;
+
+  /**
+   * When a deleted session can no longer be brought back. Present where `delete_time` is.
+   *
+   * @generated from field: google.protobuf.Timestamp purge_time = 20;
+   */
+  purgeTime?: Timestamp | undefined;
 };
 
 /**
@@ -178,6 +210,21 @@ export type MessagePreview = Message<"sessionpool.v1.MessagePreview"> & {
    * @generated from field: string text = 4;
    */
   text: string;
+
+  /**
+   * Usage of the message.
+   *
+   * @generated from field: sessionpool.v1.Usage usage = 5;
+   */
+  usage?: Usage | undefined;
+
+  /**
+   * The beginning of the error with which a call of a tool in the message failed: at most 200 code points. Empty if
+   * none failed.
+   *
+   * @generated from field: string error = 6;
+   */
+  error: string;
 };
 
 /**
@@ -397,6 +444,52 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
    * @generated from field: bool no_owner = 7;
    */
   noOwner: boolean;
+
+  /**
+   * Order of the list, as AIP-132 writes it: `update_time`, `create_time` or `title`, with ` desc` after it for the
+   * other way. `update_time desc` if empty. Sessions that are equal in it are ordered by id, in the same direction.
+   * Titles are compared by their code points, after the folding that SearchMessages does.
+   *
+   * @generated from field: string order_by = 8;
+   */
+  orderBy: string;
+
+  /**
+   * Only sessions with an `update_time` at or after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_since = 9;
+   */
+  updatedSince?: Timestamp | undefined;
+
+  /**
+   * Only sessions with an `update_time` before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_until = 10;
+   */
+  updatedUntil?: Timestamp | undefined;
+
+  /**
+   * Only sessions whose title has all of these words, in any order. Case and the accents of letters do not matter, as in
+   * SearchMessages; at most 256 bytes.
+   *
+   * @generated from field: string title = 11;
+   */
+  title: string;
+
+  /**
+   * Also return `total_size`.
+   *
+   * @generated from field: bool with_total = 12;
+   */
+  withTotal: boolean;
+
+  /**
+   * Only deleted sessions that UndeleteSession can bring back. Must not be combined with `parent_id`, `label`, `title`
+   * and `order_by`; the list is ordered by `delete_time`, the newest first.
+   *
+   * @generated from field: bool deleted = 13;
+   */
+  deleted: boolean;
 };
 
 /**
@@ -411,7 +504,7 @@ export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest> = /*@__P
  */
 export type ListSessionsResponse = Message<"sessionpool.v1.ListSessionsResponse"> & {
   /**
-   * Sessions, the most recently updated first.
+   * Sessions, in the order of the request.
    *
    * @generated from field: repeated sessionpool.v1.Session sessions = 1;
    */
@@ -423,6 +516,20 @@ export type ListSessionsResponse = Message<"sessionpool.v1.ListSessionsResponse"
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * Number of sessions in the whole list, on all pages. Present only with `with_total`.
+   *
+   * @generated from field: optional int64 total_size = 3;
+   */
+  totalSize?: bigint | undefined;
+
+  /**
+   * Whether `total_size` is an estimate, because counting more would cost too much.
+   *
+   * @generated from field: bool total_is_estimate = 4;
+   */
+  totalIsEstimate: boolean;
 };
 
 /**
@@ -852,6 +959,186 @@ export const RevokeTicketsResponseSchema: GenMessage<RevokeTicketsResponse> = /*
   messageDesc(file_sessionpool_v1_session_service, 21);
 
 /**
+ * @generated from message sessionpool.v1.UndeleteSessionRequest
+ */
+export type UndeleteSessionRequest = Message<"sessionpool.v1.UndeleteSessionRequest"> & {
+  /**
+   * Session to bring back.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.UndeleteSessionRequest.
+ * Use `create(UndeleteSessionRequestSchema)` to create a new message.
+ */
+export const UndeleteSessionRequestSchema: GenMessage<UndeleteSessionRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 22);
+
+/**
+ * @generated from message sessionpool.v1.WatchSessionsRequest
+ */
+export type WatchSessionsRequest = Message<"sessionpool.v1.WatchSessionsRequest"> & {
+  /**
+   * `resume_token` of an earlier event of a watch with the same filters: the watch continues after that event.
+   *
+   * @generated from field: string resume_token = 1;
+   */
+  resumeToken: string;
+
+  /**
+   * Only sessions with all of these labels, each written `key=value`; at most 32.
+   *
+   * @generated from field: repeated string label = 2;
+   */
+  label: string[];
+
+  /**
+   * Only sessions of this owner. For a caller that is bound to an owner, another owner has no sessions.
+   *
+   * @generated from field: string owner = 3;
+   */
+  owner: string;
+
+  /**
+   * Only sessions without an owner. Must not be combined with `owner`.
+   *
+   * @generated from field: bool no_owner = 4;
+   */
+  noOwner: boolean;
+};
+
+/**
+ * Describes the message sessionpool.v1.WatchSessionsRequest.
+ * Use `create(WatchSessionsRequestSchema)` to create a new message.
+ */
+export const WatchSessionsRequestSchema: GenMessage<WatchSessionsRequest> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 23);
+
+/**
+ * @generated from message sessionpool.v1.WatchSessionsResponse
+ */
+export type WatchSessionsResponse = Message<"sessionpool.v1.WatchSessionsResponse"> & {
+  /**
+   * What happened.
+   *
+   * @generated from oneof sessionpool.v1.WatchSessionsResponse.event
+   */
+  event: {
+    /**
+     * A session was created.
+     *
+     * @generated from field: sessionpool.v1.SessionState created = 1;
+     */
+    value: SessionState;
+    case: "created";
+  } | {
+    /**
+     * A session, or its history, has changed. It may no longer match the filters.
+     *
+     * @generated from field: sessionpool.v1.SessionState changed = 2;
+     */
+    value: SessionState;
+    case: "changed";
+  } | {
+    /**
+     * A session was deleted or has expired.
+     *
+     * @generated from field: sessionpool.v1.SessionGone deleted = 3;
+     */
+    value: SessionGone;
+    case: "deleted";
+  } | {
+    /**
+     * Sent after 15 seconds without another event, and once when the watch begins.
+     *
+     * @generated from field: sessionpool.v1.Heartbeat heartbeat = 4;
+     */
+    value: Heartbeat;
+    case: "heartbeat";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * Resumes a watch after this event.
+   *
+   * @generated from field: string resume_token = 5;
+   */
+  resumeToken: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.WatchSessionsResponse.
+ * Use `create(WatchSessionsResponseSchema)` to create a new message.
+ */
+export const WatchSessionsResponseSchema: GenMessage<WatchSessionsResponse> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 24);
+
+/**
+ * A session at the time of an event.
+ *
+ * @generated from message sessionpool.v1.SessionState
+ */
+export type SessionState = Message<"sessionpool.v1.SessionState"> & {
+  /**
+   * Session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+
+  /**
+   * Its `revision`.
+   *
+   * @generated from field: int64 revision = 2;
+   */
+  revision: bigint;
+
+  /**
+   * Its number of messages.
+   *
+   * @generated from field: int64 message_count = 3;
+   */
+  messageCount: bigint;
+
+  /**
+   * Its `update_time`.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 4;
+   */
+  updateTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message sessionpool.v1.SessionState.
+ * Use `create(SessionStateSchema)` to create a new message.
+ */
+export const SessionStateSchema: GenMessage<SessionState> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 25);
+
+/**
+ * A session that does not exist any more.
+ *
+ * @generated from message sessionpool.v1.SessionGone
+ */
+export type SessionGone = Message<"sessionpool.v1.SessionGone"> & {
+  /**
+   * Session.
+   *
+   * @generated from field: string session_id = 1;
+   */
+  sessionId: string;
+};
+
+/**
+ * Describes the message sessionpool.v1.SessionGone.
+ * Use `create(SessionGoneSchema)` to create a new message.
+ */
+export const SessionGoneSchema: GenMessage<SessionGone> = /*@__PURE__*/
+  messageDesc(file_sessionpool_v1_session_service, 26);
+
+/**
  * How much of each session a list contains.
  *
  * @generated from enum sessionpool.v1.SessionView
@@ -1070,6 +1357,39 @@ export const SessionService: GenService<{
     methodKind: "unary";
     input: typeof RevokeTicketsRequestSchema;
     output: typeof RevokeTicketsResponseSchema;
+  },
+  /**
+   * Brings back a deleted session as it was, with its messages, title, metadata, labels and owner.
+   *
+   * This is possible for `--undelete-days` after DeleteSession, if the server was started with that flag. Of several
+   * deleted sessions with this id, the last one is brought back. Drafts and tickets had ended with the delete. Errors:
+   * `not_found` (no such session was deleted in that time), `already_exists` (another session has the id now).
+   *
+   * @generated from rpc sessionpool.v1.SessionService.UndeleteSession
+   */
+  undeleteSession: {
+    methodKind: "unary";
+    input: typeof UndeleteSessionRequestSchema;
+    output: typeof SessionSchema;
+  },
+  /**
+   * Follows all sessions of the namespace: tells which were created, changed or deleted, whichever process did it.
+   *
+   * Each event is sent at least once, and a watch that resumes after an event misses nothing. One `changed` may stand
+   * for several changes; the last state is always told. With filters, events concern sessions that match them, or did so
+   * before the event. Without `resume_token`, the watch begins now. Errors: `failed_precondition` (`resume_token` is
+   * older than `--feed-retention-h`, so list the sessions anew), `invalid_argument` (a token of another request).
+   *
+   * The stream ends with `resource_exhausted` when the reader does not keep up, and with `unavailable` when the server
+   * stops. Over plain HTTP, the stream consists of Server-Sent Events if the request asks for them
+   * (`text/event-stream`), and otherwise of one JSON object per line.
+   *
+   * @generated from rpc sessionpool.v1.SessionService.WatchSessions
+   */
+  watchSessions: {
+    methodKind: "server_streaming";
+    input: typeof WatchSessionsRequestSchema;
+    output: typeof WatchSessionsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_sessionpool_v1_session_service, 0);

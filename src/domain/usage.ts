@@ -1,0 +1,112 @@
+/** What the model's call that made a message took. What is not known is absent; texts are never empty. */
+export interface Usage {
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly inputTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  readonly cachedInputTokens?: number | undefined;
+  readonly reasoningTokens?: number | undefined;
+  /** A decimal number, as the caller wrote it. */
+  readonly cost?: string | undefined;
+  /** Present exactly when there is a cost. */
+  readonly currency?: string | undefined;
+  /** Microseconds since 1970. */
+  readonly startTimeMicros?: number | undefined;
+  /** Microseconds since 1970. */
+  readonly firstTokenTimeMicros?: number | undefined;
+  readonly durationMicros?: number | undefined;
+}
+
+/** A sum of usages. */
+export interface UsageSums {
+  /** The number of usages. */
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens: number;
+  readonly reasoningTokens: number;
+  readonly durationMicros: number;
+  /** Exact amounts, in units of 10^-18, by currency; only those that are not 0. */
+  readonly costs: ReadonlyMap<string, bigint>;
+}
+
+/** Digits of a cost after the point. */
+export const COST_DIGITS = 18;
+
+const COST = /^\d{1,12}(?:\.\d{1,18})?$/;
+
+export const NO_USAGE: UsageSums = Object.freeze({
+  calls: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  reasoningTokens: 0,
+  durationMicros: 0,
+  costs: new Map(),
+});
+
+/** Whether a text is a cost: a decimal number without sign and exponent. */
+export function isCost(text: string): boolean {
+  return COST.test(text);
+}
+
+/** A cost in units of 10^-18. */
+export function costUnits(cost: string): bigint {
+  const [whole = "", fraction = ""] = cost.split(".");
+  return BigInt(whole + fraction.padEnd(COST_DIGITS, "0"));
+}
+
+/** An amount as a decimal number without trailing zeros after the point. */
+export function amountText(units: bigint): string {
+  const digits = units.toString().padStart(COST_DIGITS + 1, "0");
+  const fraction = digits.slice(-COST_DIGITS).replace(/0+$/, "");
+  const whole = digits.slice(0, -COST_DIGITS);
+  return fraction === "" ? whole : `${whole}.${fraction}`;
+}
+
+/** The sums of a single usage. */
+export function sumsOf(usage: Usage): UsageSums {
+  const { cost, currency } = usage;
+  const units = cost === undefined ? 0n : costUnits(cost);
+  return {
+    calls: 1,
+    inputTokens: usage.inputTokens ?? 0,
+    outputTokens: usage.outputTokens ?? 0,
+    cachedInputTokens: usage.cachedInputTokens ?? 0,
+    reasoningTokens: usage.reasoningTokens ?? 0,
+    durationMicros: usage.durationMicros ?? 0,
+    costs: units === 0n || currency === undefined ? NO_USAGE.costs : new Map([[currency, units]]),
+  };
+}
+
+export function plusUsage(a: UsageSums, b: UsageSums): UsageSums {
+  return combined(a, b, 1);
+}
+
+/** `b` is part of `a`. */
+export function minusUsage(a: UsageSums, b: UsageSums): UsageSums {
+  return combined(a, b, -1);
+}
+
+function combined(a: UsageSums, b: UsageSums, sign: 1 | -1): UsageSums {
+  return {
+    calls: a.calls + sign * b.calls,
+    inputTokens: a.inputTokens + sign * b.inputTokens,
+    outputTokens: a.outputTokens + sign * b.outputTokens,
+    cachedInputTokens: a.cachedInputTokens + sign * b.cachedInputTokens,
+    reasoningTokens: a.reasoningTokens + sign * b.reasoningTokens,
+    durationMicros: a.durationMicros + sign * b.durationMicros,
+    costs: combinedCosts(a.costs, b.costs, BigInt(sign)),
+  };
+}
+
+function combinedCosts(a: UsageSums["costs"], b: UsageSums["costs"], sign: bigint): UsageSums["costs"] {
+  if (b.size === 0) return a;
+  const costs = new Map(a);
+  for (const [currency, units] of b) {
+    const sum = (costs.get(currency) ?? 0n) + sign * units;
+    if (sum === 0n) costs.delete(currency);
+    else costs.set(currency, sum);
+  }
+  return costs;
+}
