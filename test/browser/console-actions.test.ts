@@ -100,6 +100,26 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       expect(await open.toast("2 messages reverted").count()).toBe(0);
     });
 
+    it("a dialog leaves no note behind it", async () => {
+      await open.useTool(2, "Copy a link to this message");
+      await open.toast("The link is copied").waitFor();
+      await open.useMenu("Labels");
+      await open.dialog.waitFor();
+      await open.toast("The link is copied").waitFor({ state: "detached" });
+      await open.dismiss();
+    });
+
+    it("Revert to here removes no message that came after the question, and asks again", async () => {
+      await open.useTool(1, "Revert to here");
+      await open.dialog.getByText("2 messages after this one will be reverted").waitFor();
+      await call("POST", `/session/${id}/message`, textMessage("m4", "user", "One more"));
+      await open.dialog.getByRole("button", { name: "Revert", exact: true }).click();
+      await open.dialog.getByText("Now 3 messages after this one will be reverted").waitFor();
+      expect(await textsOf(id)).toEqual([...TEXTS, "One more"]);
+      await open.confirm("Revert");
+      expect(await textsOf(id)).toEqual(TEXTS.slice(0, 2));
+    });
+
     it("a call that was running when its message was finished has never ended", async () => {
       const running = { tool: "bash", callID: "c", state: { status: "running", input: { command: "sleep" } } };
       const parts = [{ type: "tool", data: running }];

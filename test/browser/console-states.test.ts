@@ -78,6 +78,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
 
     beforeAll(async () => {
       browser = await openBrowser(browserPath, screen);
+      await browser.grantPermissions(["clipboard-read", "clipboard-write"]);
     });
 
     afterAll(() => browser.close());
@@ -89,6 +90,10 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await shown.goTo("/");
       await page.getByRole("heading", { name: "No sessions yet" }).waitFor();
       await page.getByText("curl").waitFor();
+      await page.getByRole("button", { name: "Copy" }).click();
+      await shown.toast("The commands are copied").waitFor();
+      const code = page.locator(".welcome pre");
+      expect(await code.evaluate((element) => element.scrollWidth <= element.clientWidth)).toBe(true);
       await shown.expectNoSideways();
       await picture("empty-store");
       await makeSession("first");

@@ -141,8 +141,13 @@ export function revokeTickets(id: string): Promise<unknown> {
 
 export type RevertTo = { readonly upToMessageId: string } | { readonly toStart: true };
 
-export function revertSession(id: string, to: RevertTo): Promise<{ session: Session; removedCount: string }> {
-  return call(target(["session", id, "revert"]), { method: "POST", body: to });
+/** Answers `aborted` when another number of messages would be removed than expected. */
+export function revertSession(
+  id: string,
+  to: RevertTo,
+  expectedRemovedCount: string,
+): Promise<{ session: Session; removedCount: string }> {
+  return call(target(["session", id, "revert"]), { method: "POST", body: { ...to, expectedRemovedCount } });
 }
 
 export function unrevertSession(id: string): Promise<{ session: Session; restoredCount: string }> {

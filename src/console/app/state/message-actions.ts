@@ -1,11 +1,19 @@
-import { deleteMessage, eraseMessage, forkSession, revertSession, unrevertSession } from "../api/calls.js";
+import {
+  deleteMessage,
+  eraseMessage,
+  forkSession,
+  getMessage,
+  getSession,
+  revertSession,
+  unrevertSession,
+} from "../api/calls.js";
 import { ApiError, CODE } from "../api/http.js";
 import type { Message } from "../api/types.js";
 import { plural } from "../text/format.js";
 import type { Conversation } from "./conversation.js";
 import { go } from "./route.js";
 import { noteSession } from "./session-list.js";
-import { attempt, toast } from "./toasts.js";
+import { attempt, isConflict, toast } from "./toasts.js";
 import { dialog } from "./ui.js";
 
 /** Makes a new session from this message and all before it. */
@@ -29,9 +37,12 @@ export function forkAt({ sessionId, session }: Conversation, message: Message, p
   };
 }
 
-/** Reverts the session to this message. The service keeps what came after it for an unrevert. */
-export function revertTo(conversation: Conversation, message: Message, position: number): void {
-  const removed = conversation.history.count.value - position - 1;
+/**
+ * Reverts the session to this message. The service keeps what came after it for an unrevert. `now`: how many messages
+ * that is, when it has changed since the reader was asked.
+ */
+export function revertTo(conversation: Conversation, message: Message, position: number, now?: number): void {
+  const removed = now ?? conversation.history.count.value - position - 1;
   if (removed <= 0) {
     toast("This is the last message: there is nothing after it to revert");
     return;
@@ -39,20 +50,40 @@ export function revertTo(conversation: Conversation, message: Message, position:
   dialog.value = {
     kind: "confirm",
     title: "Revert to here?",
-    text: `${plural(removed, "message")} after this one will be reverted. You can unrevert them until the history changes in another way.`,
+    text: `${now === undefined ? "" : "The session has changed meanwhile, so nothing was done yet. Now "}${plural(removed, "message")} after this one will be reverted. You can unrevert them until the history changes in another way.`,
     label: "Revert",
     isDanger: true,
     run: async () => {
-      const { session, removedCount } = await revertSession(conversation.sessionId, { upToMessageId: message.info.id });
-      conversation.note(session);
-      const action = { label: "Unrevert", run: () => unrevert(conversation) };
-      toast(`${plural(Number(removedCount), "message")} reverted`, {
-        action,
-        about: conversation.sessionId,
-        isOver: () => conversation.session.value?.reverted === false,
-      });
+      const { sessionId } = conversation;
+      try {
+        const { session, removedCount } = await revertSession(
+          sessionId,
+          { upToMessageId: message.info.id },
+          String(removed),
+        );
+        conversation.note(session);
+        toast(`${plural(Number(removedCount), "message")} reverted`, {
+          action: { label: "Unrevert", run: () => unrevert(conversation) },
+          about: sessionId,
+          // A second revert is the one that an unrevert takes back.
+          key: `revert of ${sessionId}`,
+          isOver: () => conversation.session.value?.reverted === false,
+          until: conversation.signal,
+        });
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        await askAgain(conversation, message);
+      }
     },
   };
+}
+
+/** Asks once more with the number of messages as it is now: nothing that the reader has not been told of is removed. */
+async function askAgain(conversation: Conversation, message: Message): Promise<void> {
+  const { sessionId } = conversation;
+  const [session, found] = [await getSession(sessionId), await getMessage(sessionId, message.info.id)];
+  const position = Number(found.info.position);
+  revertTo(conversation, message, position, Number(session.messageCount) - position - 1);
 }
 
 export function unrevert(conversation: Conversation): void {

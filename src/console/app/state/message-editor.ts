@@ -84,6 +84,7 @@ export class MessageEditor {
       action: { label: "Undo", run: () => void attempt("Undo", undo) },
       about: sessionId,
       isOver: this.#changesAfter(after),
+      until: this.#conversation.signal,
     });
   }
 

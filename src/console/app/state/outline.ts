@@ -26,6 +26,8 @@ interface Failed {
   readonly reportedAt?: number;
   readonly timestamp: string;
   readonly name: string;
+  /** The call of a result that does not name its tool. The list of messages may know the name before the outline. */
+  readonly callId?: string;
   readonly text: string;
 }
 
@@ -171,15 +173,19 @@ function afterEdit(entry: OutlineEntry, edit: Edit): OutlineEntry[] {
 function entriesOf(message: Message, position: number): { entry: OutlineEntry; callId?: string }[] {
   const { role, timestamp } = message.info;
   const entries: { entry: OutlineEntry; callId?: string }[] = [];
-  const failed = (name: string, text: string, callId = "") =>
-    entries.push({ entry: { kind: "failed", position, timestamp, name, text }, callId });
+  const failed = (name: string, text: string, callId = "", isNamed = true) =>
+    entries.push({
+      entry: { kind: "failed", position, timestamp, name, text, ...(!isNamed && callId && { callId }) },
+      callId,
+    });
   const views = viewsOf(message);
   const asked = role === "user" ? views.find(({ kind }) => kind === "text") : undefined;
   if (asked?.kind === "text")
     entries.push({ entry: { kind: "asked", position, timestamp, text: firstLine(asked.text) } });
   for (const view of views) {
     if (view.kind === "call" && view.status === "failed") failed(view.name, errorLine(view.output));
-    if (view.kind === "result" && view.isError) failed(view.name || "tool", errorLine(view.output), view.callId);
+    if (view.kind === "result" && view.isError)
+      failed(view.name || "tool", errorLine(view.output), view.callId, view.name !== "");
     if (view.kind === "error") failed("", firstLine(view.text, 300));
   }
   return entries;

@@ -7,6 +7,7 @@ import { sessionLink } from "../state/route.js";
 import { cutoff, filterText } from "../state/session-filter.js";
 import { listError, listState, retryList, sessions } from "../state/session-list.js";
 import { clock, dayOf, plural, withoutMarks } from "../text/format.js";
+import { copyText } from "./copy.js";
 import { Icon } from "./icon.js";
 import { Overview } from "./list/overview.js";
 import { LastFailure, Unseen } from "./list/session-marks.js";
@@ -87,9 +88,14 @@ function Welcome() {
       <Icon node={MessagesSquare} size={40} />
       <h1>No sessions yet</h1>
       <p>Sessions show up here by themselves as soon as a program makes one. Try it in a terminal:</p>
-      <pre class="code" tabindex={0}>
-        {EXAMPLE}
-      </pre>
+      <div class="command">
+        <button type="button" class="text-button" onClick={() => void copyText(EXAMPLE, "The commands are copied")}>
+          Copy
+        </button>
+        <pre class="code" tabindex={0}>
+          {EXAMPLE}
+        </pre>
+      </div>
       <p>
         The <a href="docs">API reference</a> has all the rest.
       </p>

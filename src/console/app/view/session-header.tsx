@@ -1,4 +1,4 @@
-import { ArrowLeft, Clock, GitFork, Info, ListTree, Paperclip, Redo2, Search, UserRound } from "lucide";
+import { ArrowLeft, Clock, GitFork, Info, ListTree, Paperclip, Redo2, TextSearch, UserRound } from "lucide";
 import { ticketText } from "../api/ticket.js";
 import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
@@ -12,7 +12,7 @@ import { SessionMenu } from "./session-menu.js";
 
 const PANELS: readonly { name: PanelName; label: string; node: typeof Info }[] = [
   { name: "outline", label: "Outline", node: ListTree },
-  { name: "search", label: "Search in this session", node: Search },
+  { name: "search", label: "Search in this session", node: TextSearch },
   ...(ticketText === undefined ? ([{ name: "forks", label: "Forks", node: GitFork }] as const) : []),
   { name: "files", label: "Files", node: Paperclip },
   { name: "details", label: "Details", node: Info },

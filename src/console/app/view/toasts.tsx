@@ -1,8 +1,14 @@
 import { X } from "lucide";
-import { dismiss, toasts } from "../state/toasts.js";
+import { useEffect } from "preact/hooks";
+import { dismiss, dismissAll, toasts } from "../state/toasts.js";
+import { dialog } from "../state/ui.js";
 import { IconButton } from "./icon.js";
 
 export function Toasts() {
+  const isDialogOpen = dialog.value !== undefined;
+  useEffect(() => {
+    if (isDialogOpen) dismissAll();
+  }, [isDialogOpen]);
   return (
     <div class="toasts" role="status" aria-live="polite">
       {toasts.value.map(({ id, text, isError, action }) => (

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { reasonOf, toast } from "../../state/toasts.js";
+import { insistently, reasonOf, toast } from "../../state/toasts.js";
 import { type ConfirmDialog, dialog, type PromptDialog } from "../../state/ui.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
@@ -16,7 +16,7 @@ export function AskDialog({ asked }: { asked: Asked }) {
     setRunning(true);
     setProblem("");
     try {
-      await asked.run(value.trim());
+      await insistently(() => asked.run(value.trim()));
       if (dialog.peek() === asked) closeDialog();
     } catch (error) {
       // If the dialog has been closed meanwhile, a note reports the failure.

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { apiKey, isKeyProblem } from "../../api/http.js";
-import { route } from "../../state/route.js";
+import { canSearch } from "../../state/message-search.js";
+import { linkTo, route } from "../../state/route.js";
 import { asTree, filtered, filterText, filterWords, mayHoldMore, treeRows } from "../../state/session-filter.js";
 import { listError, listState, nextPageToken, readMore, retryList, sessions } from "../../state/session-list.js";
 import { MAX_FOUND, type SearchProgress, searchProgress } from "../../state/session-search.js";
@@ -87,7 +88,23 @@ function SearchEnd({ found }: { found: number }) {
   return (
     <p class="list-note" role="status">
       {searchProgress.value === undefined ? "Searching…" : lineOf(searchProgress.value, found)}
+      {searchProgress.value?.state === "done" && found === 0 && <SearchedHere />}
     </p>
+  );
+}
+
+/** What the filter looks at, and where to look for the rest. */
+function SearchedHere() {
+  return (
+    <>
+      . Searched are titles, ids, owners, labels and last messages.
+      {canSearch && (
+        <>
+          {" "}
+          <a href={linkTo({ view: "search", q: filterText.value })}>Search what was said</a>
+        </>
+      )}
+    </>
   );
 }
 

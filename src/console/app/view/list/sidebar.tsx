@@ -1,4 +1,4 @@
-import { BookOpen, CircleQuestionMark, KeyRound, ListTodo, ListTree, MessagesSquare, TextSearch } from "lucide";
+import { BookOpen, CircleQuestionMark, KeyRound, ListTodo, ListTree, MessagesSquare, Search } from "lucide";
 import { keyWanted } from "../../api/http.js";
 import { canSearch } from "../../state/message-search.js";
 import { route } from "../../state/route.js";
@@ -53,7 +53,7 @@ function PageLinks() {
           title="Search all sessions (s)"
           aria-current={route.value.view === "search" ? "page" : undefined}
         >
-          <Icon node={TextSearch} size={18} />
+          <Icon node={Search} size={18} />
         </a>
       )}
       <a

@@ -1,6 +1,7 @@
 import { effect, untracked } from "@preact/signals";
 import { CircleAlert, User } from "lucide";
 import { useEffect, useMemo } from "preact/hooks";
+import type { CallIndex } from "../../parts/call-index.js";
 import type { Conversation } from "../../state/conversation.js";
 import { Outline, type OutlineEntry } from "../../state/outline.js";
 import { reasonOf } from "../../state/toasts.js";
@@ -54,13 +55,13 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
       {failed.length > 0 && (
         <section>
           <h3>What failed</h3>
-          <EntryList entries={failed} />
+          <EntryList entries={failed} calls={history.calls} />
         </section>
       )}
       {readTo > 0 && first && (
         <section>
           <h3>What was asked first</h3>
-          <EntryList entries={[first]} />
+          <EntryList entries={[first]} calls={history.calls} />
         </section>
       )}
       <section>
@@ -70,7 +71,7 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
             {isReading ? `Reading, back to #${count(outline.walk.readTo.value)}` : `Read on before #${count(readTo)}`}
           </button>
         )}
-        <EntryList entries={asked} />
+        <EntryList entries={asked} calls={history.calls} />
       </section>
     </>
   );
@@ -98,7 +99,7 @@ function Summary(props: { outline: Outline; total: number; asked: number; failed
   );
 }
 
-function EntryList({ entries }: { entries: readonly OutlineEntry[] }) {
+function EntryList({ entries, calls }: { entries: readonly OutlineEntry[]; calls: CallIndex }) {
   return (
     <ol class="entries">
       {entries.map((entry, i) => (
@@ -112,7 +113,7 @@ function EntryList({ entries }: { entries: readonly OutlineEntry[] }) {
           >
             <Icon node={entry.kind === "asked" ? User : CircleAlert} />
             <span class="entry-text" dir="auto">
-              {entry.kind === "failed" && entry.name && <strong>{entry.name} </strong>}
+              {entry.kind === "failed" && entry.name && <strong>{nameOf(entry, calls)} </strong>}
               {entry.text || <NoText />}
               <span class="muted entry-place">
                 <bdi dir="ltr">
@@ -125,4 +126,9 @@ function EntryList({ entries }: { entries: readonly OutlineEntry[] }) {
       ))}
     </ol>
   );
+}
+
+/** The tool that failed, by the messages that have been loaded if the outline has not read the call. */
+function nameOf({ name, callId }: Extract<OutlineEntry, { kind: "failed" }>, calls: CallIndex): string {
+  return (callId && calls.call(callId)?.call.name) || name;
 }

@@ -5,6 +5,9 @@ import { jump, leavePanel } from "../../state/ui.js";
 import { clock, count, dayOf, plural } from "../../text/format.js";
 
 const TYPING_MS = 250;
+/** What this search looks at. */
+const SEARCHED =
+  "Searched are texts, reasoning, names of tools, arguments, outputs and metadata, for exactly what is typed; case does not matter.";
 
 /** Searches the open session from the newest message back to the first. */
 export function SearchPanel({ conversation }: { conversation: Conversation }) {
@@ -71,13 +74,15 @@ function HitText({ hit, length }: { hit: Hit; length: number }) {
 function stateLine({ state, walk }: Find, hits: number): string {
   switch (state.value) {
     case "idle":
-      return "From the newest message to the first.";
+      return `From the newest message to the first. ${SEARCHED}`;
     case "reading":
       return `${plural(hits, "hit")} so far, read back to #${count(walk.readTo.value ?? 0)}`;
     case "full":
       return `The newest ${plural(hits, "hit")}; older ones need a longer text`;
     case "done":
-      return hits === 0 ? "Nothing found in the whole session" : `${plural(hits, "hit")} in the whole session`;
+      return hits === 0
+        ? `Nothing found in the whole session. ${SEARCHED}`
+        : `${plural(hits, "hit")} in the whole session`;
     case "failed":
       return "The search was interrupted: the server could not be reached";
   }

@@ -71,6 +71,17 @@ describe("the outline", () => {
     ]);
   });
 
+  it("knows the call of a result that does not name its tool", async () => {
+    add("assistant", call("c1", "read"));
+    const result = add("tool", { text: "fine" });
+    await outline.read();
+    outline.take({
+      kind: "updated",
+      message: { ...result, parts: [{ ...add("tool", failure("c1", "gone")).parts[0] }] },
+    });
+    expect(outline.entries.value).toMatchObject([{ name: "tool", callId: "c1", text: "gone" }]);
+  });
+
   it("drops what a truncation has removed at once, also a failure whose call stays", async () => {
     ask("first");
     add("assistant", call("c1", "read"));
