@@ -46,13 +46,15 @@ export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet {
 /** Where terms were found, ordered by their last words, as offsets in code units. */
 function* matches(text: string, terms: readonly SearchTerm[]): Generator<TextRange & { readonly term: SearchTerm }> {
   const most = terms.reduce((longest, { words }) => Math.max(longest, words.length), 0);
-  const last: { readonly word: string; readonly start: number; readonly end: number }[] = [];
+  const last: { readonly word: string; readonly start: number }[] = [];
   for (const word of wordsOf(text)) {
     last.push(word);
     if (last.length > most) last.shift();
     for (const term of terms) {
       const from = last.length - term.words.length;
-      if (from >= 0 && endsHere(last, from, term)) yield { term, start: last[from]?.start ?? 0, end: word.end };
+      if (from < 0 || !endsHere(last, from, term)) continue;
+      // Of a pair that begins with a character, only that one was looked for.
+      yield { term, start: last[from]?.start ?? 0, end: term.isPrefix ? (word.firstEnd ?? word.end) : word.end };
     }
   }
 }

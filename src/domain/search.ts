@@ -1,5 +1,6 @@
 import { invalidArgument } from "./errors.js";
 import type { Session } from "./session.js";
+import { gramsOf, SPACELESS_BLOCKS, SPACELESS_TRAILERS } from "./spaceless.js";
 import { checkBytes, checkText } from "./validate.js";
 
 /** The largest query in bytes. */
@@ -65,13 +66,25 @@ interface Word {
   /** Offsets in code units. */
   readonly start: number;
   readonly end: number;
+  /** Where its first character ends, of a word of a script that is written without spaces; otherwise absent. */
+  readonly firstEnd?: number;
 }
 
-/**
- * A word is a run of letters and digits with their accents. In scripts that are written without spaces, a whole run is
- * one word.
- */
-const WORD = /[\p{L}\p{N}\p{Co}](?:[\p{L}\p{N}\p{Co}]|[\u0300-\u036f])*/gu;
+/** The words of a text that a search looks for, which follow each other where it is found. */
+export interface SoughtWords {
+  readonly words: readonly string[];
+  /** Whether the last word is the beginning of a word. */
+  readonly isPrefix: boolean;
+}
+
+/** Characters of scripts that are written without spaces, with their vowels and marks, and those of all others. */
+const SPACELESS = `[[\\p{L}\\p{N}\\p{M}]&&[${SPACELESS_BLOCKS}]]`;
+const SPACED = `[[\\p{L}\\p{N}\\p{Co}]--[${SPACELESS_BLOCKS}]]`;
+/** A run of either, with accents; of the first ones as a group. */
+const RUN = new RegExp(
+  `(${SPACELESS}[${SPACELESS}\\u0300-\\u036f${SPACELESS_TRAILERS}]*)|${SPACED}[${SPACED}\\u0300-\\u036f]*`,
+  "gv",
+);
 /** The Unicode block of accents. Marks of other scripts, such as the vowels of Devanagari, are no accents. */
 const ACCENTS = /[\u0300-\u036f]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: everything in ASCII is looked for
@@ -90,8 +103,7 @@ export function parseSearch(q: string): readonly SearchTerm[] {
   const terms = new Map<string, SearchTerm>();
   for (const [, phrase, phraseStar, plain] of q.matchAll(/"([^"]*)(?:"(\*?)|$)|([^\s"]+)/g)) {
     const text = (phrase ?? plain ?? "").replaceAll("\u0000", " ");
-    const words = [...wordsOf(text)].map(({ word }) => word);
-    const isPrefix = phrase === undefined ? text.endsWith("*") : phraseStar === "*";
+    const { words, isPrefix } = soughtWords(text, phrase === undefined ? text.endsWith("*") : phraseStar === "*");
     if (words.length === 0) continue;
     if (isPrefix) checkPrefix(words.at(-1) as string);
     // A term that is written twice is looked for once.
@@ -105,7 +117,9 @@ export function parseSearch(q: string): readonly SearchTerm[] {
 function checkPrefixes(terms: readonly SearchTerm[]): void {
   const prefixes = terms.filter(({ isPrefix }) => isPrefix).length;
   if (prefixes <= MOST_PREFIXES) return;
-  throw invalidArgument(`q holds ${prefixes} different prefixes; at most ${MOST_PREFIXES} are allowed`);
+  const hasCharacters = terms.some(({ text, isPrefix }) => isPrefix && !text.endsWith("*"));
+  const which = hasCharacters ? ", as which single characters of scripts without spaces count" : "";
+  throw invalidArgument(`q holds ${prefixes} different prefixes${which}; at most ${MOST_PREFIXES} are allowed`);
 }
 
 function checkPrefix(word: string): void {
@@ -114,10 +128,27 @@ function checkPrefix(word: string): void {
   throw invalidArgument(`The prefix ${word}* in q is ${bytes} bytes; at least ${LEAST_PREFIX_BYTES} are required`);
 }
 
-/** The words of a text, in order. */
+/**
+ * What a search for a text looks for. The last character of a run without spaces is a word of its own only where the
+ * run ends, so it is left out, or, if the run is a single character, found as the beginning of a pair.
+ */
+export function soughtWords(text: string, hasStar = false): SoughtWords {
+  const found = [...wordsOf(text)];
+  const last = found.at(-1);
+  if (last?.firstEnd === undefined) return { words: found.map(({ word }) => word), isPrefix: hasStar };
+  const isPaired = found.at(-2)?.end === last.end;
+  if (isPaired) found.pop();
+  return { words: found.map(({ word }) => word), isPrefix: !isPaired };
+}
+
+/**
+ * The words of a text, in order. Of a script that is written without spaces, these are all pairs of adjacent characters
+ * and the last one of each run.
+ */
 export function* wordsOf(text: string): Generator<Word> {
-  for (const { 0: found, index } of text.matchAll(WORD)) {
-    yield { word: folded(found), start: index, end: index + found.length };
+  for (const { 0: found, 1: run, index } of text.matchAll(RUN)) {
+    if (run !== undefined) yield* gramsOf(run, index, folded);
+    else yield { word: folded(found), start: index, end: index + found.length };
   }
 }
 

@@ -16,8 +16,11 @@ describe("parseSearch", () => {
     ['C++ a*b !! * "" one', ["c", "a b", "one"]],
     ["Café CAFE\u0301 Ångström", ["cafe", "angstrom"]],
     ['one ONE one* "one two" "One  two"', ["one", "one*", "one two"]],
-    ["京都の 한국어 Привет", ["京都の", "한국어", "привет"]],
-    ["京*", ["京*"]],
+    ["京都の 한국어 Привет", ["京都 都の", "한국어", "привет"]],
+    ["京* 京 都", ["京*", "都*"]],
+    ["京都* 使用React开发", ["京都", "使用 用 react 开发"]],
+    ['"React开" "2024年"*', ["react 开*", "2024 年*"]],
+    ["กินข้าว", ["กิ ิน นข ข้ ้า าว"]],
     ["a\u0000b", ["a b"]],
   ])("reads %j", (q, terms) => {
     expect(termsOf(q)).toEqual(terms);
@@ -30,6 +33,10 @@ describe("parseSearch", () => {
     ["x".repeat(257), "q is 257 bytes; at most 256 are allowed"],
     ["one tw*", "The prefix tw* in q is 2 bytes; at least 3 are required"],
     ["aaa* bbb* ccc* ddd* eee*", "q holds 5 different prefixes; at most 4 are allowed"],
+    [
+      "aaa* 我 你 他 她",
+      "q holds 5 different prefixes, as which single characters of scripts without spaces count; at most 4 are allowed",
+    ],
     ["x\ud800", "q is not well-formed Unicode: it holds a lone surrogate"],
   ])("refuses %j", (q, message) => {
     expect(() => parseSearch(q)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
@@ -48,12 +55,25 @@ describe("parseSearch", () => {
   });
 });
 
+describe("what is found of scripts without spaces", () => {
+  it("is every text that holds what was sought, and nothing else", () => {
+    const unit = fc.constantFrom("京", "都", "の", "ก", "\u0e49", "\u{20000}");
+    const texts = fc.string({ unit, minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(texts, fc.string({ unit, minLength: 1, maxLength: 3 }), (text, q) => {
+        expect(holdsTerms(text, parseSearch(q))).toBe(text.includes(q));
+        expect(holdsTerms(`Latin${text}2`, parseSearch(q))).toBe(text.includes(q));
+      }),
+    );
+  });
+});
+
 describe("the words of a text", () => {
   it("have the offsets at which they are in the text", () => {
-    const text = "Grüße, \u{1F600}wörld\u{20000} 3x!";
+    const text = "Grüße, \u{1F600}wörld\u{10428} 3x!";
     const words = [...wordsOf(text)];
-    expect(words.map(({ word }) => word)).toEqual(["gruße", "world\u{20000}", "3x"]);
-    expect(words.map(({ start, end }) => text.slice(start, end))).toEqual(["Grüße", "wörld\u{20000}", "3x"]);
+    expect(words.map(({ word }) => word)).toEqual(["gruße", "world\u{10428}", "3x"]);
+    expect(words.map(({ start, end }) => text.slice(start, end))).toEqual(["Grüße", "wörld\u{10428}", "3x"]);
   });
 
   it.each([
@@ -64,7 +84,12 @@ describe("the words of a text", () => {
     ["İI ı Straße ẞ ŉ ﬁ", "ii ı straße ß ŉ ﬁ"],
     ["Ꭰꭰ Ა \u{10400}", "ꭰꭰ ა \u{10428}"],
     ["e\u0301\u0305 ở", "e o"],
-    ["\u0958 か\u3099", "\u0915\u093c か"],
+    ["\u0958 か\u3099", "\u0915\u093c が"],
+    ["使用React开发 v2版", "使用 用 react 开发 发 v2 版"],
+    ["カ\u3099イト\u3099 ｶﾞ", "ガイ イド ド ｶﾞ ﾞ"],
+    ["葛\u{e0100}城\u200b\uf900", "葛城 城豈 豈"],
+    ["\u{20000}\u{20001}, 〆〇", "\u{20000}\u{20001} \u{20001} 〆〇 〇"],
+    ["ປາ မြန် ខ្មែរ", "ປາ າ မြ ြန န် ် ខ្ ្ម មែ ែរ រ"],
   ])("of %j are %j", (text, words) => {
     expect([...wordsOf(text)].map(({ word }) => word).join(" ")).toBe(words);
   });
@@ -116,6 +141,15 @@ describe("snippetOf", () => {
     const shown = marked(text, "word");
     expect(shown).toMatch(/^…\u{1F600}+ \[word\] \u{1F600}+…$/u);
     expect([...shown.replaceAll(/[[\]…]/g, "")]).toHaveLength(200);
+  });
+
+  it("marks what was found of scripts without spaces, and no more", () => {
+    expect(marked("我们使用React开发应用，使用。", "使用")).toBe("我们[使用]React开发应用，[使用]。");
+    expect(marked("我们使用React开发应用", "用")).toBe("我们使[用]React开发应[用]");
+    expect(marked("我们使用React开发应用", "用React开")).toBe("我们使[用React开]发应用");
+    expect(marked("\u{20000}\u{1F600}京\u{20000}都", "\u{20000}")).toBe("[\u{20000}]\u{1F600}京[\u{20000}]都");
+    expect(marked("葛\u{e0100}城市カ\u3099イト\u3099", "葛城 ガイド")).toBe("[葛\u{e0100}城]市[カ\u3099イト\u3099]");
+    expect(marked("ไม่กินข้าว", "กินข้าว")).toBe("ไม่[กินข้าว]");
   });
 
   it("starts at a word, and shows a short text whole", () => {
