@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
-import { hideTodosFlag } from "./config/auth-flags.js";
+import { auditLogFlag, hideTodosFlag } from "./config/auth-flags.js";
 import { addHealthOptions, addServeOptions, addSweepOptions, readRetention, readServeConfig } from "./config/config.js";
 import { parseScope, parseText, positive, wholeNumber } from "./config/flags.js";
 import { addNamespaceOption, addStorageOption } from "./config/storage-flags.js";
@@ -11,6 +11,7 @@ import { VERSION } from "./version.js";
 
 /** Each command is loaded when it is called, because each needs only part of the program. */
 const commands = {
+  audited: () => import("./commands/audited.js"),
   assign: () => import("./commands/assign-sessions.js"),
   deleteOwner: () => import("./commands/delete-owner.js"),
   erase: () => import("./commands/erase.js"),
@@ -60,26 +61,30 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
   },
 );
 
-addSweepOptions(addStorageOption(program.command("sweep")))
+addSweepOptions(withAudit(addStorageOption(program.command("sweep"))))
   .description("delete what has expired, and clear away what deleted and changed sessions left behind")
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
-  .action(async ({ storage, repair, retentionDays, attachmentIdleS }) =>
-    (await commands.sweep()).sweep(storage, {
-      repair,
-      retentionMs: readRetention(retentionDays),
-      attachmentIdleMs: attachmentIdleS * 1000,
-    }),
+  .action(async ({ storage, repair, retentionDays, attachmentIdleS, auditLog }) =>
+    audited({ auditLog }, "sweep", { repair }, async () =>
+      (await commands.sweep()).sweep(storage, {
+        repair,
+        retentionMs: readRetention(retentionDays),
+        attachmentIdleMs: attachmentIdleS * 1000,
+      }),
+    ),
   );
 
-withVacuum(addNamespaceOption(addStorageOption(program.command("erase"))))
+withVacuum(withAudit(addNamespaceOption(addStorageOption(program.command("erase")))))
   .description("overwrite the content of a message and of all its copies; servers may run meanwhile")
   .argument("<session>", "session that has the message")
   .argument("<message>", "id of the message")
   .action(async (session: string, message: string, flags) =>
-    (await commands.erase()).eraseMessage(flags, session, message, flags),
+    audited(flags, "erase", { sessionId: session, messageId: message }, async () =>
+      (await commands.erase()).eraseMessage(flags, session, message, flags),
+    ),
   );
 
-withOwnerFilter(addNamespaceOption(addStorageOption(program.command("export"))))
+withOwnerFilter(withAudit(addNamespaceOption(addStorageOption(program.command("export")))))
   .description("write sessions with their messages, and the todos, as JSON Lines")
   .argument("[file]", "file to write, or - for standard output", "-")
   .option("--all-namespaces", "write every namespace of the store to the one file", false)
@@ -95,10 +100,15 @@ withOwnerFilter(addNamespaceOption(addStorageOption(program.command("export"))))
       throw new Error("--namespace and --all-namespaces must not be given together");
     }
     const isNamespaceGiven = source !== "default";
-    await (await commands.export()).exportSessions({ ...withOwner(flags), sessions, isNamespaceGiven }, file);
+    const request = { ...withOwner(flags), sessions, isNamespaceGiven };
+    const { auditLog, namespace, allNamespaces } = flags;
+    const about = { owner: request.owner, sessionIds: sessions?.join(" ") };
+    await audited({ auditLog, namespace: allNamespaces ? undefined : namespace }, "export", about, async (audit) =>
+      (await commands.export()).exportSessions({ ...request, audit }, file),
+    );
   });
 
-addNamespaceOption(addStorageOption(program.command("import")))
+withAudit(addNamespaceOption(addStorageOption(program.command("import"))))
   .description("read sessions that session-pool or another program exported; can be repeated")
   .argument("<file>", "file, archive or folder to read")
   .addHelpText("after", IMPORT_HELP)
@@ -106,7 +116,10 @@ addNamespaceOption(addStorageOption(program.command("import")))
   .option("--strict", "refuse another program's file if something of it has to be mended or left out", false)
   .action(async (file: string, flags, command: Command) => {
     const isNamespaceGiven = command.getOptionValueSource("namespace") !== "default";
-    const { leftOut } = await (await commands.import()).importSessions({ ...flags, isNamespaceGiven }, file);
+    const { auditLog, namespace, owner } = flags;
+    const { leftOut } = await audited({ auditLog, namespace }, "import", { owner }, async (audit) =>
+      (await commands.import()).importSessions({ ...flags, isNamespaceGiven, audit }, file),
+    );
     if (leftOut > 0) process.exitCode = INCOMPLETE;
   });
 
@@ -127,14 +140,18 @@ program
   .option("--upgrade", "print the SQL that upgrades the tables of an older version instead", false)
   .action(async (flags) => (await commands.schema()).printSchema(flags));
 
-addNamespaceOption(addStorageOption(program.command("mcp")))
+withAudit(addNamespaceOption(addStorageOption(program.command("mcp"))))
   .description(
     "serve the Model Context Protocol on standard input and output, for agents; only reads unless --allow-writes is given",
   )
   .option("--allow-writes", "also offer the tools that append, fork, revert and change todos", false)
   .option("--owner <name>", "owner whose sessions alone are read and changed; new ones get this owner", parseText)
   .addOption(hideTodosFlag())
-  .action(async (flags) => (await commands.mcp()).serveMcp(flags));
+  .action(async (flags) =>
+    audited(flags, "mcp", { owner: flags.owner }, async (audit) =>
+      (await commands.mcp()).serveMcp({ ...flags, audit }),
+    ),
+  );
 
 addSessionCommands(program.command("sessions").description("list, show, watch, assign and delete sessions"));
 addTodoCommands(program.command("todo").description("read and change the todo list"));
@@ -158,13 +175,17 @@ function addSessionCommands(sessions: Command): void {
   command("tail <id>", "print the last messages of a session, and watch it until Ctrl-C")
     .option("--limit <n>", "messages to begin with", wholeNumber, 10)
     .action(async (id: string, flags) => (await commands.sessions()).tailSession(flags, id, flags));
-  withSelection(command("assign", "give an owner to sessions that have none"))
+  withAudit(withSelection(command("assign", "give an owner to sessions that have none")))
     .requiredOption("--owner <name>", "owner that they get", parseText)
     .option("--from <name>", "take the sessions of this owner instead of those without one", parseText)
     .addOption(new Option("--all", "take all of these sessions").default(false).conflicts(["label", "parent"]))
     .option("--yes", "do not ask", false)
-    .action(async (flags) => (await commands.assign()).assignSessions(flags, flags));
-  withVacuum(command("delete [ids...]", "delete sessions and their messages; forks keep theirs"))
+    .action(async (flags) =>
+      audited(flags, "sessions assign", { owner: flags.owner, from: flags.from }, async (audit) =>
+        (await commands.assign()).assignSessions({ ...flags, audit }, flags),
+      ),
+    );
+  withVacuum(withAudit(command("delete [ids...]", "delete sessions and their messages; forks keep theirs")))
     .option("--owner <name>", "delete all sessions of this owner", parseText)
     .option("--erase", "with --owner: also overwrite everything that the owner's sessions hold", false)
     .option("--yes", "with --owner: do not ask", false)
@@ -173,9 +194,11 @@ function addSessionCommands(sessions: Command): void {
       if (ids.length > 0 === (owner !== undefined)) throw new Error("Give either ids of sessions or --owner");
       if (erase && owner === undefined) throw new Error("--erase needs --owner");
       if ((vacuum || vacuumFull) && !erase) throw new Error("--vacuum and --vacuum-full need --erase");
-      await (owner === undefined
-        ? (await commands.sessions()).deleteSessions(flags, ids)
-        : (await commands.deleteOwner()).deleteOwner(flags, flags));
+      await audited(flags, "sessions delete", { owner, erase: erase || undefined }, async (audit) =>
+        owner === undefined
+          ? (await commands.sessions()).deleteSessions({ ...flags, audit }, ids)
+          : (await commands.deleteOwner()).deleteOwner({ ...flags, audit }, flags),
+      );
     });
 }
 
@@ -187,6 +210,15 @@ function withSelection(command: Command): Command {
       ...all,
       label,
     ]);
+}
+
+/** The flag of commands that change or export what is stored. */
+function withAudit(command: Command): Command {
+  return command.addOption(auditLogFlag());
+}
+
+async function audited<T>(...call: Parameters<typeof import("./commands/audited.js").audited<T>>): Promise<T> {
+  return (await commands.audited()).audited(...call);
 }
 
 function withVacuum(command: Command): Command {
@@ -213,16 +245,27 @@ function addTodoCommands(todo: Command): void {
   command("list", "print all todos, one JSON object a line").action(async (flags) =>
     (await commands.todo()).listTodos(flags),
   );
-  withTodoFields(command("add <content>", "add a todo at the end"))
+  const changing = (usage: string, description: string) => withAudit(command(usage, description));
+  withTodoFields(changing("add <content>", "add a todo at the end"))
     .option("--id <id>", "id; made when absent")
-    .action(async (content: string, flags) => (await commands.todo()).addTodo(flags, content, flags));
-  withTodoFields(command("update <id>", "change a todo"))
+    .action(async (content: string, flags) =>
+      audited(flags, "todo add", { todoId: flags.id }, async () =>
+        (await commands.todo()).addTodo(flags, content, flags),
+      ),
+    );
+  withTodoFields(changing("update <id>", "change a todo"))
     .option("--content <text>", "what is to be done")
-    .action(async (id: string, flags) => (await commands.todo()).updateTodo(flags, id, flags as TodoFields));
-  command("remove <id>", "remove a todo").action(async (id: string, flags) =>
-    (await commands.todo()).removeTodo(flags, id),
+    .action(async (id: string, flags) =>
+      audited(flags, "todo update", { todoId: id }, async () =>
+        (await commands.todo()).updateTodo(flags, id, flags as TodoFields),
+      ),
+    );
+  changing("remove <id>", "remove a todo").action(async (id: string, flags) =>
+    audited(flags, "todo remove", { todoId: id }, async () => (await commands.todo()).removeTodo(flags, id)),
   );
-  command("clear", "remove all todos").action(async (flags) => (await commands.todo()).clearTodos(flags));
+  changing("clear", "remove all todos").action(async (flags) =>
+    audited(flags, "todo clear", {}, async () => (await commands.todo()).clearTodos(flags)),
+  );
 }
 
 function withTodoFields(command: Command): Command {
@@ -232,15 +275,16 @@ function withTodoFields(command: Command): Command {
 }
 
 function addKeyCommands(keys: Command): void {
-  keys
-    .command("add <name>")
+  withAudit(keys.command("add <name>"))
     .description("make a key, add its hash to the keys file, and print the key")
     .requiredOption("--keys-file <file>", "file to add it to")
     .option("--namespace <name>", "namespace that the key opens", "default")
     .option("--scope <scope>", "read, write or admin", parseScope, "write")
     .option("--owner <name>", "owner whose sessions alone the key opens; not with the scope admin", parseText)
-    .action(async (name: string, { keysFile, namespace, scope, owner }) =>
-      (await commands.keys()).addKey(keysFile, { name, namespace, scope, owner }),
+    .action(async (name: string, { auditLog, keysFile, namespace, scope, owner }) =>
+      audited({ auditLog, namespace }, "keys add", { key: name, scope, owner }, async () =>
+        (await commands.keys()).addKey(keysFile, { name, namespace, scope, owner }),
+      ),
     );
   keys
     .command("list")
@@ -248,26 +292,30 @@ function addKeyCommands(keys: Command): void {
     .requiredOption("--keys-file <file>", "file to read")
     .option("--json", "print JSON, one object a line", false)
     .action(async ({ keysFile, json }) => (await commands.keys()).listKeys(keysFile, { json }));
-  keys
-    .command("remove <name>")
+  withAudit(keys.command("remove <name>"))
     .description("remove a key from the keys file; a server that reads it ends what runs under the key")
     .requiredOption("--keys-file <file>", "file to remove it from")
-    .action(async (name: string, { keysFile }) => (await commands.keys()).removeKey(keysFile, name));
+    .action(async (name: string, { auditLog, keysFile }) =>
+      audited({ auditLog }, "keys remove", { key: name }, async () =>
+        (await commands.keys()).removeKey(keysFile, name),
+      ),
+    );
   keys
     .command("hash")
     .description("print the hash of a key of your own, read from standard input")
     .action(async () => (await commands.keys()).hashKey());
-  keys
-    .command("ticket-secret")
+  withAudit(keys.command("ticket-secret"))
     .description(
       "make a secret that signs tickets, for --ticket-secret-file of serve, and print it or add it to a file",
     )
     .option("--file <file>", "file to make, or to put the new secret into, in front of the one that it has")
     .option("--drop-old", "remove the older secret of the file instead, and end the tickets that it signed", false)
     .addHelpText("after", TICKET_SECRET_HELP)
-    .action(async ({ file, dropOld }) => {
+    .action(async ({ auditLog, file, dropOld }) => {
       const { addTicketSecret, dropOldTicketSecret } = await commands.ticketSecret();
-      await (dropOld ? dropOldTicketSecret(file) : addTicketSecret(file));
+      await audited({ auditLog }, "keys ticket-secret", { dropOld: dropOld || undefined }, () =>
+        dropOld ? dropOldTicketSecret(file) : addTicketSecret(file),
+      );
     });
 }
 

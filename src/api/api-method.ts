@@ -65,6 +65,8 @@ export interface ApiMethod {
   readonly ticket: TicketScope | "none";
   /** Whether only the gRPC port serves it. */
   readonly grpcOnly: boolean;
+  /** Whether the audit log has a line about each call, rather than about refused ones alone. */
+  readonly isAudited: boolean;
   /** Whether its stream is bytes that the service has, rather than events that it waits for. */
   readonly isTransfer?: boolean | undefined;
   readonly unary?: (request: Message, context: ApiContext) => Promise<Message>;
@@ -93,6 +95,8 @@ export type ServiceMethods<S extends DescService> = {
     readonly scope: Scope;
     readonly ticket: TicketScope | "none";
     readonly isTransfer?: true;
+    /** Whether the audit log has a line about each call; if absent, it does unless the method only reads. */
+    readonly isAudited?: false;
     readonly handle: Handler<S["method"][K]>;
   };
 };

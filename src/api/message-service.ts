@@ -64,7 +64,8 @@ export const messageMethods: ServiceMethods<typeof MessageService> = {
   eraseMessage: { scope: "admin", ticket: "none", handle: eraseMessage },
   watchMessages: { scope: "read", ticket: "read", handle: watchMessages },
   startDraft: { scope: "write", ticket: "write", handle: startDraft },
-  extendDraft: { scope: "write", ticket: "write", handle: extendDraft },
+  // What starts and ends a draft is in the audit log, and not each of its deltas.
+  extendDraft: { scope: "write", ticket: "write", isAudited: false, handle: extendDraft },
   finishDraft: { scope: "write", ticket: "write", handle: finishDraft },
   discardDraft: { scope: "write", ticket: "write", handle: discardDraft },
   listDrafts: { scope: "read", ticket: "read", handle: listDrafts },

@@ -39,10 +39,16 @@ function methodsOf<S extends DescService>(
   { grpcOnly } = { grpcOnly: false },
 ): readonly ApiMethod[] {
   return service.methods.map((desc) => {
-    const { scope, ticket, isTransfer, handle } = methods[desc.localName as keyof S["method"]];
+    const {
+      scope,
+      ticket,
+      isTransfer,
+      isAudited = scope !== "read",
+      handle,
+    } = methods[desc.localName as keyof S["method"]];
     // Throws when the server starts, rather than refusing every mask of the request later.
     if (desc.input.field.updateMask !== undefined) maskableFields(desc.input.typeName);
-    const method = { desc, scope, ticket, grpcOnly };
+    const method = { desc, scope, ticket, grpcOnly, isAudited };
     // The descriptor tells which of them it is, as the type of `methods` demands.
     switch (desc.methodKind) {
       case "unary":

@@ -41,7 +41,8 @@ export async function assignSessions(target: SessionsTarget, assignment: Assignm
     const intent = `${countSessions(count)} ${before} will get the owner ${JSON.stringify(owner)}`;
     if (count > 0) await confirm(intent, yes);
     const give = async ({ sessionId, revision }: Session) => {
-      await sessions.updateSession(sessionId, { owner }, { expectedRevision: revision });
+      const giving = sessions.updateSession(sessionId, { owner }, { expectedRevision: revision });
+      await (target.audit?.step({ sessionId }, giving) ?? giving);
     };
     const { changed, left } = await changeMatching(sessions, filter, give, { what: "Assigning", count });
     if (target.json) return print(JSON.stringify({ owner, assigned: changed, left }));

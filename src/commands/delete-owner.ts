@@ -36,8 +36,10 @@ export async function deleteOwner(target: SessionsTarget, deletion: DeletionOfOw
       throw new Error(`${JSON.stringify(owner)} has got new sessions meanwhile; run the command again`);
     }
     if (count > 0) await confirm(intent, yes);
-    const deleteOne = ({ sessionId }: { readonly sessionId: string }) =>
-      pool.sessions.deleteSession(sessionId, { access: { owner } });
+    const deleteOne = ({ sessionId }: { readonly sessionId: string }) => {
+      const deleting = pool.sessions.deleteSession(sessionId, { access: { owner } });
+      return target.audit?.step({ sessionId }, deleting) ?? deleting;
+    };
     const { changed } = await changeMatching(pool.sessions, { owner }, deleteOne, { what: "Deleting", count });
     print(
       target.json

@@ -3,6 +3,7 @@ import { formatAddress, type ServeConfig } from "../config/config.js";
 import { type Page, readPages, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";
+import { AuditLog } from "../server/audit-log.js";
 import type { Tracing } from "../server/call/call-pipeline.js";
 import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
@@ -18,7 +19,7 @@ export interface Service {
   /** What the operator is told at start. */
   readonly startLine: string;
   readonly metricsPort?: number | undefined;
-  /** Reads keys and certificates again. */
+  /** Reads keys and certificates again, and opens the audit log anew. */
   reload(): void;
   /**
    * Lets running calls finish, for `--shutdown-s` at most, then closes the store. Resolves to whether all calls were
@@ -46,9 +47,12 @@ const MOST_DRAFT_INTERVAL_MS = 30_000;
 /** The least time that closing the store gets, even if running calls have used up the time for stopping. */
 const CLOSE_MS = 300;
 
+const AUDIT_RISK = "the audit log cannot be written; its lines wait in memory, 10,000 at most";
+
 /** Opens the store and serves it. Rejects with a one-line message when that is impossible. */
 export async function startService(config: ServeConfig, logger: Logger, parts: ServiceParts = {}): Promise<Service> {
   const { metrics = ownMetrics(), pages = readPages() } = parts;
+  const auditLog = openAuditLog(config, logger, metrics.metrics);
   const tracing = config.tracing ? await loadTracing() : undefined;
   const stopTracing = tracing?.startTracing(VERSION);
   const storage = await openStorage(config.storage, {
@@ -70,7 +74,8 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       pages: config.search && config.console ? withSearch(pages) : pages,
       usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
-      risks: () => pools.risks(),
+      auditLog,
+      risks: () => [...pools.risks(), ...(auditLog?.isFailing ? [AUDIT_RISK] : [])],
     });
     let sweptAtMs: number | undefined;
     const sweep = async (call: Call) => {
@@ -94,7 +99,10 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       grpcPort: server.grpcPort,
       httpPort: server.httpPort,
       metricsPort: server.metricsPort,
-      reload: () => server.reload(),
+      reload: () => {
+        server.reload();
+        auditLog?.reopen();
+      },
       startLine: startLine(config, server, storage),
       stop: async () => {
         const callsEndMs = Date.now() + config.shutdownMs;
@@ -103,14 +111,25 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
         await Promise.all(stopped);
         await pools.close({ deadlineMs: Math.max(callsEndMs, Date.now() + CLOSE_MS) });
         await stopTracing?.();
+        auditLog?.close();
         return haveAllEnded;
       },
     };
   } catch (error) {
     await pools.close();
     await stopTracing?.();
+    auditLog?.close();
     throw error;
   }
+}
+
+function openAuditLog({ auditLog }: ServeConfig, logger: Logger, metrics: Metrics): AuditLog | undefined {
+  if (auditLog === undefined) return undefined;
+  const onFailure = (lostLines: number) => {
+    metrics.auditFailures.inc();
+    metrics.auditLost.inc(lostLines);
+  };
+  return new AuditLog(auditLog, { logger, onFailure });
 }
 
 /**

@@ -115,7 +115,8 @@ export function tailSession(
 export function deleteSessions(target: SessionsTarget, sessionIds: readonly string[]): Promise<void> {
   return withApi(target, async (context) => {
     for (const sessionId of sessionIds) {
-      await sessionMethods.deleteSession.handle(create(DeleteSessionRequestSchema, { sessionId }), context);
+      const deleting = sessionMethods.deleteSession.handle(create(DeleteSessionRequestSchema, { sessionId }), context);
+      await (target.audit?.step({ sessionId }, deleting) ?? deleting);
       print(target.json ? JSON.stringify({ sessionId }) : `Deleted ${JSON.stringify(sessionId)}`);
     }
   });

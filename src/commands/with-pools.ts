@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS, type Limits } from "../domain/limits.js";
 import { Pools } from "../pools.js";
 import { createLogger, logFile } from "../server/logging.js";
 import { openStorage } from "../storage/open-storage.js";
+import type { CommandAudit } from "./audited.js";
 
 /** The store and namespace that a command works on. */
 export interface CommandTarget {
@@ -9,6 +10,8 @@ export interface CommandTarget {
   readonly namespace: string;
   /** The default limits when absent. */
   readonly limits?: Limits | undefined;
+  /** Where the command tells what it changes, besides its beginning and its end. */
+  readonly audit?: CommandAudit | undefined;
 }
 
 export interface CommandOptions {

@@ -49,6 +49,11 @@ export function hideTodosFlag(): Option {
   return flag("--hide-todos-from-owners", "refuse the todo list to callers that are bound to an owner").default(false);
 }
 
+/** The flag of everything that changes what is stored. */
+export function auditLogFlag(): Option {
+  return flag("--audit-log <file>", "file that gets a JSON line about each change and refusal").argParser(parseText);
+}
+
 export function tlsCertFlag(): Option {
   return flag("--tls-cert <file>", "certificate chain (PEM); TLS on both ports").argParser(parseText);
 }

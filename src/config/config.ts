@@ -2,6 +2,7 @@ import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
 import type { Quotas } from "../domain/quotas.js";
 import {
+  auditLogFlag,
   authFlags,
   hideTodosFlag,
   isKeySetUrl,
@@ -71,6 +72,8 @@ export interface ServeConfig {
   readonly jwt?: JwtConfig | undefined;
   /** The file with the secret that signs tickets; without it there are none. */
   readonly ticketSecretFile?: string | undefined;
+  /** The file that the audit log is appended to. */
+  readonly auditLog?: string | undefined;
   readonly limits: Limits;
   readonly serverLimits: ServerLimits;
   readonly quotas: Quotas;
@@ -117,6 +120,7 @@ export function addServeOptions(command: Command): Command {
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
     flag("--search", "find messages by their words: gives the database an index").default(false),
     ...authFlags(),
+    auditLogFlag(),
     hideTodosFlag(),
     ...serverLimitFlags(),
     ...quotaFlags(),
@@ -184,6 +188,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     keysFile: flags.keysFile as string | undefined,
     ticketSecretFile: flags.ticketSecretFile as string | undefined,
     jwt: readJwt(flags),
+    auditLog: flags.auditLog as string | undefined,
     limits: readContentLimits(flags),
     serverLimits: readServerLimits(flags),
     quotas: readQuotas(flags),

@@ -9,6 +9,7 @@ import type { HttpRequest, HttpResponse } from "./http/exchange.js";
 import type { HostCheck } from "./http/hosts.js";
 import { HttpListener, hearErrors } from "./http/listener.js";
 import { HttpProblem, toProblem } from "./http/problem.js";
+import { refusedFacts } from "./http/request-facts.js";
 import { sendProblem } from "./http/respond.js";
 import type { StaticRoutes } from "./http/static-routes.js";
 import { refuseUnknownRpc, sendInProtocol } from "./http/unknown-rpc.js";
@@ -83,6 +84,7 @@ export function createHttpListener(options: HttpServerOptions): HttpListener {
       hearErrors(request, response);
       if (!(error instanceof HttpProblem)) reportRequest(error);
       const problem = error instanceof HttpProblem ? error : new HttpProblem(Code.Internal, "Internal error");
+      pipeline.refused(refusedFacts(request), problem);
       if (request.httpVersionMajor === 1) (response as ServerResponse).setHeader("Connection", "close");
       sendInProtocol(request, response, problem);
     }

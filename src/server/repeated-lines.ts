@@ -1,6 +1,9 @@
-import type { Logger } from "./logging.js";
-
 export type LineLevel = "warn" | "error";
+
+/** Where the lines go: a log, or what looks like one. */
+type Lines = { isLevelEnabled(level: LineLevel): boolean } & {
+  readonly [level in LineLevel]: (fields: object, text: string) => void;
+};
 
 interface Repeats {
   count: number;
@@ -16,10 +19,10 @@ const KINDS = 1000;
  * because something that fails a thousand times a second must not fill the disk.
  */
 export class RepeatedLines {
-  readonly #logger: Logger;
+  readonly #logger: Lines;
   readonly #kinds = new Map<string, Repeats>();
 
-  constructor(logger: Logger) {
+  constructor(logger: Lines) {
     this.#logger = logger;
   }
 
@@ -36,6 +39,14 @@ export class RepeatedLines {
     }
     write(1);
     this.#begin(key);
+  }
+
+  /** Writes what was counted and not yet told. */
+  flush(): void {
+    for (const repeats of this.#kinds.values()) {
+      if (repeats.count > 0) repeats.write(repeats.count);
+      repeats.count = 0;
+    }
   }
 
   #begin(kind: string): void {

@@ -2,9 +2,11 @@ import { API_METHODS } from "../api/method-table.js";
 import { isKeyed, type ServeConfig } from "../config/config.js";
 import { endsBy } from "../domain/call.js";
 import { VERSION } from "../version.js";
+import type { AuditLog } from "./audit-log.js";
 import { type Authenticator, BearerAuthenticator, type CredentialChecker } from "./auth/authenticator.js";
 import { KeyFile } from "./auth/key-file.js";
 import type { Tickets } from "./auth/tickets.js";
+import { CallAudit } from "./call/call-audit.js";
 import { type CallPipelineOptions, CheckedCallPipeline, type Tracing } from "./call/call-pipeline.js";
 import type { CallPipeline } from "./call/front-call.js";
 import { METRICS_CONTENT_TYPE, type Metrics } from "./call/metrics.js";
@@ -29,6 +31,8 @@ export interface ServerOptions {
   /** What the store's settings endanger, for the answer of \`/readyz\`; nothing when absent. */
   readonly risks?: (() => readonly string[]) | undefined;
   readonly metrics: Metrics;
+  /** Absent where there is none. */
+  readonly auditLog?: AuditLog | undefined;
   /** Resolves to the content of `/metrics`. */
   readonly metricsText: () => Promise<string>;
   readonly logger: Logger;
@@ -50,6 +54,7 @@ export class RunningServer {
   readonly #tls: TlsFiles | undefined;
   readonly #pipeline: CheckedCallPipeline;
   readonly #authenticator: Authenticator;
+  readonly #audit: CallAudit | undefined;
   readonly #readiness: Readiness;
   readonly #shutdownMs: number;
   readonly #logger: Logger;
@@ -63,6 +68,7 @@ export class RunningServer {
     this.#tls = parts.tls;
     this.#pipeline = parts.pipeline;
     this.#authenticator = parts.authenticator;
+    this.#audit = parts.audit;
     this.#readiness = parts.readiness;
     this.#shutdownMs = parts.shutdownMs;
     this.#logger = parts.logger;
@@ -70,10 +76,11 @@ export class RunningServer {
 
   /** Listens on all ports. Rejects with a one-line message when a port or a file cannot be used. */
   static async start(options: ServerOptions): Promise<RunningServer> {
-    const { config, usePool, pingStorage, metrics, logger, tracing } = options;
+    const { config, usePool, pingStorage, metrics, logger, tracing, auditLog } = options;
     const { serverLimits, limits, quotas, shutdownMs, hidesTodos } = config;
     const readiness = new Readiness(pingStorage, logger);
     const { authenticator, tickets } = await makeAccess(config, logger);
+    const audit = auditLog && new CallAudit(auditLog);
     const listeners: HttpListener[] = [];
     let tls: TlsFiles | undefined;
     try {
@@ -88,6 +95,7 @@ export class RunningServer {
         quotas,
         metrics,
         logger,
+        audit,
         tracing,
       });
       const isServedHost = makeHostCheck({ allowed: config.allowedHosts, isKeyed: isKeyed(config) });
@@ -106,7 +114,8 @@ export class RunningServer {
       const ports = await Promise.all(listeners.map((listener) => listener.listen()));
       const grpc = await startGrpcServer({ ...shared, address: config.grpcAddress, reflection: config.reflection });
       readiness.start((isReady) => grpc.health.setServing(isReady));
-      return new RunningServer({ grpc, listeners, tls, pipeline, authenticator, readiness, shutdownMs, logger }, ports);
+      const running = { pipeline, authenticator, audit, readiness, shutdownMs, logger };
+      return new RunningServer({ grpc, listeners, tls, ...running }, ports);
     } catch (error) {
       for (const listener of listeners) listener.kill();
       await Promise.all(listeners.map((listener) => listener.drain()));
@@ -144,6 +153,7 @@ export class RunningServer {
     await drained;
     this.#tls?.close();
     this.#authenticator.close();
+    this.#audit?.flush();
     return haveEnded;
   }
 }
@@ -155,6 +165,7 @@ interface ServerParts {
   readonly tls: TlsFiles | undefined;
   readonly pipeline: CheckedCallPipeline;
   readonly authenticator: Authenticator;
+  readonly audit: CallAudit | undefined;
   readonly readiness: Readiness;
   readonly shutdownMs: number;
   readonly logger: Logger;

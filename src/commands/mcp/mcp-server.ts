@@ -5,6 +5,7 @@ import { codeName } from "../../api/api-error.js";
 import { toApiError } from "../../api/error-mapping.js";
 import type { ApiContext } from "../../api/method-table.js";
 import { VERSION } from "../../version.js";
+import type { CommandAudit } from "../audited.js";
 import { addAttachments } from "./attachments.js";
 import { methodOf, rpcCaller } from "./call-rpc.js";
 import { type Tool, toolsFor } from "./tools.js";
@@ -16,14 +17,17 @@ const INSTRUCTIONS =
  * The server that a Model Context Protocol client talks to: the RPCs of the table, with the answers that REST gives.
  * Answers of tools that read are bounded in bytes, because they take up a model's context.
  */
-export function createMcpServer(context: ApiContext, options: { readonly allowWrites: boolean }): McpServer {
+export function createMcpServer(
+  context: ApiContext,
+  { audit, ...options }: { readonly allowWrites: boolean; readonly audit?: CommandAudit | undefined },
+): McpServer {
   const server = new McpServer({ name: "session-pool", version: VERSION }, { instructions: INSTRUCTIONS });
-  for (const tool of toolsFor(options)) addTool(server, tool, context);
+  for (const tool of toolsFor(options)) addTool(server, tool, context, audit);
   addAttachments(server, context);
   return server;
 }
 
-function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
+function addTool(server: McpServer, tool: Tool, context: ApiContext, audit: CommandAudit | undefined): void {
   const { name, title, description, input, rpc, run, isDestructive = false } = tool;
   const { scope } = methodOf(rpc);
   const annotations = { readOnlyHint: scope === "read", destructiveHint: isDestructive, openWorldHint: false };
@@ -32,7 +36,7 @@ function addTool(server: McpServer, tool: Tool, context: ApiContext): void {
     { title, description, inputSchema: z.strictObject(input), annotations },
     async (args, { signal }) => {
       try {
-        const call = rpcCaller(context, signal);
+        const call = rpcCaller(context, signal, audit);
         return textResult(JSON.stringify(await (run === undefined ? call(rpc, args) : run(call, args))));
       } catch (error) {
         const { code, message } = toApiError(error);

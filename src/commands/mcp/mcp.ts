@@ -21,12 +21,13 @@ export interface McpTarget extends CommandTarget {
  * has gone, or a signal asks to end.
  */
 export async function serveMcp(target: McpTarget): Promise<void> {
-  const { storage, namespace, limits = DEFAULT_LIMITS, allowWrites, owner, hideTodosFromOwners: hidesTodos } = target;
+  const { storage, namespace, limits = DEFAULT_LIMITS, allowWrites, audit, owner } = target;
+  const { hideTodosFromOwners: hidesTodos } = target;
   checkOwner("--owner", owner);
   const access = owner === undefined ? undefined : { owner };
   const serve = async (pools: Pools) => {
     const context = { namespace, rootPool: pools.for(namespace), limits, access, hidesTodos };
-    const server = createMcpServer(context, { allowWrites });
+    const server = createMcpServer(context, { allowWrites, audit });
     const ended = new Promise((resolve) => process.stdin.once("end", resolve));
     watchStore({ storage, shutdownMs: 0 });
     const stopped = stopSignal();

@@ -1,5 +1,6 @@
 import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
+import type { CommandAudit } from "../audited.js";
 
 /** What a caller asked to export. */
 export interface ExportRequest {
@@ -14,6 +15,8 @@ export interface ExportRequest {
   readonly owner?: string | undefined;
   /** False leaves out the bytes of attachments. */
   readonly attachments?: boolean | undefined;
+  /** Hears how many sessions were exported. */
+  readonly audit?: Pick<CommandAudit, "summary"> | undefined;
 }
 
 /** What is written of one namespace. */

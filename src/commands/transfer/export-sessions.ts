@@ -48,6 +48,7 @@ export async function exportSessions(request: ExportRequest, path: string): Prom
     const report = await writeOutput(path, (write) => writeSections(pools, scope, write));
     return { ...report, scope };
   });
+  if (request.audit !== undefined) request.audit.summary = { sessions: exported };
   const from = request.allNamespaces ? ` from ${countNamespaces(scope.sections.length)}` : "";
   const change = request.owner === undefined ? "deleted" : "deleted or given to another owner";
   const note =

@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { RootPool } from "../../pool/root-pool.js";
 import type { Pools } from "../../pools.js";
 import type { StorageManager } from "../../storage/storage-manager.js";
+import type { CommandAudit } from "../audited.js";
 import { withPools } from "../with-pools.js";
 import type { BackupFile } from "./backup-file.js";
 import { BACKUP_LIMITS } from "./file-shapes.js";
@@ -44,6 +45,8 @@ export interface ImportTarget {
   readonly strict?: boolean | undefined;
   /** The owner that every imported session gets in place of its own. */
   readonly owner?: string | undefined;
+  /** Hears how many sessions were imported. */
+  readonly audit?: Pick<CommandAudit, "summary"> | undefined;
 }
 
 export interface ImportSummary extends ImportReport {
@@ -81,6 +84,7 @@ export async function importSessions(target: ImportTarget, path: string): Promis
       return total;
     };
     const report = await withPools(storage, store, { create: true, limits: BACKUP_LIMITS });
+    if (target.audit !== undefined) target.audit.summary = { sessions: report.imported };
     printReport(report, targets, notes);
     return { ...report, leftOut: notes?.leftOutCount ?? 0 };
   } finally {

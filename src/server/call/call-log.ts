@@ -13,6 +13,8 @@ export interface EndedCall {
   readonly method: ApiMethod;
   /** Undefined when the call was refused before its request was read. */
   readonly request: Message | undefined;
+  /** Undefined when the call failed, and for streams. */
+  readonly response: Message | undefined;
   readonly call: Arrival;
   readonly elapsedMs: number;
   readonly failure: ApiError | undefined;

@@ -14,6 +14,7 @@ import { type Admission, type AdmissionKind, Admissions } from "../limits/admiss
 import { CallQuotas } from "../limits/call-quotas.js";
 import type { Connection } from "../limits/connections.js";
 import type { Logger } from "../logging.js";
+import type { CallAudit } from "./call-audit.js";
 import { canceledError, checkScope, deadlineError, expiredError, stoppingError } from "./call-errors.js";
 import { CallLog } from "./call-log.js";
 import type { Arrival, CallPipeline, FrontCall } from "./front-call.js";
@@ -32,6 +33,13 @@ export interface PoolUse extends Pick<ApiContext, "rootPool"> {
 /** A stream of the server or of a client, which ends with an error when told to. */
 type OpenStream = Pick<WatchedStream, "end">;
 
+/** How a call ended. */
+interface CallEnd {
+  readonly failure: ApiError | undefined;
+  readonly response?: Message | undefined;
+  readonly span?: Span | undefined;
+}
+
 export interface CallPipelineOptions {
   readonly authenticator: Authenticator;
   /** Keeps the pool of a namespace open for one call or stream. */
@@ -44,6 +52,8 @@ export interface CallPipelineOptions {
   readonly quotas?: Quotas | undefined;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Writes the audit log; absent where there is none. */
+  readonly audit?: CallAudit | undefined;
   /** Makes spans; without it none are made. */
   readonly tracing?: Pick<Tracing, "withSpan" | "endSpan"> | undefined;
 }
@@ -100,8 +110,13 @@ export class CheckedCallPipeline implements CallPipeline {
       if (answer.code === Code.Unauthenticated || answer.code === Code.PermissionDenied)
         this.#options.metrics.refusedKeys.inc();
       this.#callLog.refused(request, answer);
+      this.refused(request, answer);
       throw answer;
     }
+  }
+
+  refused(request: RequestFacts, error: ApiError): void {
+    this.#options.audit?.refused(request, error);
   }
 
   admit(method: ApiMethod, arrival: Arrival): Admission {
@@ -113,7 +128,7 @@ export class CheckedCallPipeline implements CallPipeline {
       return this.#admitWithin(this.#admissions.admit(kind, principal, connection), principal);
     } catch (error) {
       const failure = toApiError(error);
-      this.#observe(method, undefined, arrival, performance.now(), failure, undefined);
+      this.#observe(method, undefined, arrival, performance.now(), { failure });
       throw failure;
     }
   }
@@ -176,17 +191,17 @@ export class CheckedCallPipeline implements CallPipeline {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       let isAnswered = false;
-      const end = (failure: ApiError | undefined): boolean => {
+      const end = (failure: ApiError | undefined, response?: Message): boolean => {
         if (isAnswered) return false;
         isAnswered = true;
         clearTimeout(timer);
         call.admission.leave();
         this.#leave();
-        this.#observe(method, request, call, begun, failure, span);
+        this.#observe(method, request, call, begun, { failure, response, span });
         return true;
       };
       const succeed = (response: Message) => {
-        if (end(undefined)) resolve(response);
+        if (end(undefined, response)) resolve(response);
       };
       const fail = (error: unknown) => {
         const failure = toApiError(error);
@@ -244,7 +259,7 @@ export class CheckedCallPipeline implements CallPipeline {
       this.#openStreams -= 1;
       use.release();
       call.admission.leave();
-      this.#observe(method, request, call, begun, failure, span);
+      this.#observe(method, request, call, begun, { failure, span });
     };
     try {
       this.#checkRunning();
@@ -332,7 +347,7 @@ export class CheckedCallPipeline implements CallPipeline {
       const uploaded = new Uploaded(first, rest, serverLimits.unaryDeadlineMs, () => fail(deadlineError()));
       let stopWatching = () => {};
       let hasEnded = false;
-      const end = (failure: ApiError | undefined): boolean => {
+      const end = (failure: ApiError | undefined, response?: Message): boolean => {
         if (hasEnded) return false;
         hasEnded = true;
         stopWatching();
@@ -341,11 +356,11 @@ export class CheckedCallPipeline implements CallPipeline {
         call.admission.leave();
         if (failure === undefined) metrics.storedBytes.inc({ front }, uploaded.bytes);
         else if (!uploaded.isWhole) metrics.uploadsEndedEarly.inc({ front });
-        this.#observe(method, first, call, begun, failure, span);
+        this.#observe(method, first, call, begun, { failure, response, span });
         return true;
       };
       const succeed = (response: Message) => {
-        if (end(undefined)) resolve(response);
+        if (end(undefined, response)) resolve(response);
       };
       const fail = (error: unknown) => {
         const failure = toApiError(error);
@@ -394,13 +409,14 @@ export class CheckedCallPipeline implements CallPipeline {
     request: Message | undefined,
     call: Arrival,
     begun: number,
-    failure: ApiError | undefined,
-    span: Span | undefined,
+    { failure, response, span }: CallEnd,
   ): void {
     const elapsedMs = performance.now() - begun;
     this.#options.metrics.observe(method, call.front, elapsedMs / 1000, failure?.code);
     if (failure?.quota !== undefined) this.#options.metrics.quotaRefusals.inc({ quota: failure.quota });
     if (span !== undefined) this.#options.tracing?.endSpan(span, failure);
-    this.#callLog.ended({ method, request, call, elapsedMs, failure, span });
+    this.#callLog.ended({ method, request, response, call, elapsedMs, failure, span });
+    const { audit, authenticator } = this.#options;
+    audit?.ended({ method, request, response, call, failure }, call.principal === authenticator.everyone);
   }
 }

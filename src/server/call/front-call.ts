@@ -1,4 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
+import type { ApiError } from "../../api/api-error.js";
 import type { ApiMethod } from "../../api/method-table.js";
 import type { Principal, RequestFacts } from "../auth/principal.js";
 import type { Admission, AdmissionKind } from "../limits/admissions.js";
@@ -40,6 +41,11 @@ export interface CallPipeline {
    * a valid one. Is known at once where no keys are needed.
    */
   authenticate(request: RequestFacts): Promise<Principal> | Principal;
+
+  /**
+   * Notes in the audit log that a front has refused a request before it was a call, if that was for want of permission.
+   */
+  refused(request: RequestFacts, error: ApiError): void;
 
   /**
    * Gives the call its place before its body is read: `permission_denied` when the key's scope does not cover the

@@ -61,6 +61,16 @@ export class Metrics {
     labelNames: ["quota"],
     registers: [this.registry],
   });
+  readonly auditFailures = new Counter({
+    name: "session_pool_audit_failures_total",
+    help: "Attempts to write the audit log that failed",
+    registers: [this.registry],
+  });
+  readonly auditLost = new Counter({
+    name: "session_pool_audit_lost_lines_total",
+    help: "Lines of the audit log that are lost",
+    registers: [this.registry],
+  });
   readonly storedBytes = this.#perFront(
     "session_pool_attachment_stored_bytes_total",
     "Bytes of attachments that were uploaded",

@@ -97,7 +97,7 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
     try {
       checkMarkedHeaders(this.stream);
       const host = this.base.getHost();
-      if (!this.options.isServedHost(host)) throw new ApiError(Code.PermissionDenied, notServed(host));
+      if (!this.options.isServedHost(host)) this.#refuseHost(host);
       checkWithheldTimeout(this.stream);
       checkCompression(this.header("grpc-encoding"));
       const caller = this.authenticate();
@@ -106,6 +106,12 @@ export abstract class GatedCall implements RequestFacts, CallHooks {
     } catch (error) {
       this.refuse(error);
     }
+  }
+
+  #refuseHost(host: string): never {
+    const error = new ApiError(Code.PermissionDenied, notServed(host));
+    this.options.pipeline.refused(this, error);
+    throw error;
   }
 
   #enter(principal: Principal | undefined): void {

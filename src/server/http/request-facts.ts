@@ -30,6 +30,11 @@ export function factsOf(request: HttpRequest): RequestFacts {
   };
 }
 
+/** The same facts about a request that is refused whatever its URL has. */
+export function refusedFacts(request: HttpRequest): RequestFacts {
+  return { requestId: requestIdOf(request), header: () => undefined, peer: () => peerOf(request) };
+}
+
 /** After a connection has ended, its address may be unavailable. */
 function peerOf(request: HttpRequest): string {
   if (!("stream" in request)) return request.socket.remoteAddress ?? "unknown";

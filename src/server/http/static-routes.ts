@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { Code } from "@connectrpc/connect";
 import { ApiError } from "../../api/api-error.js";
+import type { RequestFacts } from "../auth/principal.js";
 import type { CallPipeline } from "../call/front-call.js";
 import type { Logger } from "../logging.js";
 import { chooseEncoding, compress, type Encoding, MIN_COMPRESSED_BYTES } from "./compression.js";
@@ -17,13 +18,15 @@ export interface StaticAnswer {
   readonly text: string;
 }
 
+type KeyChecks = Pick<CallPipeline, "authenticate" | "refused">;
+
 type Answer = () => Promise<StaticAnswer> | StaticAnswer;
 
 interface Route {
   readonly answer: Answer;
   /** Whether caches may keep it for everybody, and ask each time whether it is still the same. */
   readonly isPage?: boolean;
-  readonly pipeline?: Pick<CallPipeline, "authenticate">;
+  readonly pipeline?: KeyChecks;
   /** What it answered last. */
   last?: Prepared;
 }
@@ -52,7 +55,7 @@ export class StaticRoutes {
   }
 
   /** Adds a path that answers callers who see a whole namespace, whatever their scope. */
-  addForKeys(path: string, pipeline: Pick<CallPipeline, "authenticate">, answer: Answer): this {
+  addForKeys(path: string, pipeline: KeyChecks, answer: Answer): this {
     this.#routes.set(path, { answer, pipeline });
     return this;
   }
@@ -69,8 +72,7 @@ export class StaticRoutes {
     hearErrors(request, response);
     this.#answer(
       async () => {
-        const caller = await route.pipeline?.authenticate(factsOf(request));
-        if (caller?.access !== undefined) throw new ApiError(Code.PermissionDenied, `${path} needs ${UNBOUND}`);
+        if (route.pipeline !== undefined) await checkUnbound(path, route.pipeline, factsOf(request));
         const answer = await route.answer();
         // Anybody may ask for a page again and again: one that stays the same is compressed once.
         if (route.last === undefined || !route.last.isOf(answer))
@@ -133,6 +135,14 @@ export class StaticRoutes {
     out.end(request.method === "HEAD" ? undefined : body);
     abandonUnread(response);
   }
+}
+
+async function checkUnbound(path: string, pipeline: KeyChecks, facts: RequestFacts): Promise<void> {
+  const { access } = await pipeline.authenticate(facts);
+  if (access === undefined) return;
+  const error = new ApiError(Code.PermissionDenied, `${path} needs ${UNBOUND}`);
+  pipeline.refused(facts, error);
+  throw error;
 }
 
 /** An answer, with what is made of its text. */

@@ -27,6 +27,7 @@ export const API_METHODS: readonly ApiMethod[] = registry
       scope: "read",
       ticket: "none",
       grpcOnly: false,
+      isAudited: false,
       [KINDS[desc.methodKind as keyof typeof KINDS]]: () => Promise.reject(new Error("The pipeline answers")),
     };
   });

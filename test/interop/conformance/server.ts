@@ -33,6 +33,7 @@ const admissions = new Admissions(DEFAULT_SERVER_LIMITS, { perKey: false });
 
 const pipeline: CallPipeline = {
   authenticate: () => Promise.resolve({ name: "runner", namespace: "default", scope: "read" }),
+  refused: () => undefined,
   admit: (_method, { principal }) => admissions.admit("call", principal, undefined),
   admitAnyone: (kind) => admissions.admit(kind, undefined, undefined),
   unary: ({ desc }, request, call) => answerUnary(desc, [request as ConformanceRequest], seenOf(call)),

@@ -106,7 +106,8 @@ function ended(failure?: ApiError): EndedCall {
   const request = create(AppendMessageRequestSchema, { sessionId: "trip", message }) as Message;
   const desc = MessageService.method.appendMessage;
   return {
-    method: { desc, scope: "write", ticket: "none", grpcOnly: false },
+    method: { desc, scope: "write", ticket: "none", grpcOnly: false, isAudited: false },
+    response: undefined,
     request,
     call: {
       front: "grpc",

@@ -275,7 +275,7 @@ describe("a stream", () => {
       return new Promise(() => {});
     };
     const beginning = pipeline.stream(
-      { desc, scope: "read", ticket: "none", grpcOnly: false, stream },
+      { desc, scope: "read", ticket: "none", grpcOnly: false, isAudited: false, stream },
       REQUEST,
       frontCall(),
     );
@@ -506,12 +506,26 @@ function frontCall(changes: Partial<FrontCall> = {}): FrontCall {
 
 function unaryMethod(unary: (context: ApiContext) => Promise<Message>): ApiMethod {
   const desc = MessageService.method.countMessages;
-  return { desc, scope: "read", ticket: "none", grpcOnly: false, unary: (_request, context) => unary(context) };
+  return {
+    desc,
+    scope: "read",
+    ticket: "none",
+    grpcOnly: false,
+    isAudited: false,
+    unary: (_request, context) => unary(context),
+  };
 }
 
 function streamMethod(stream: (context: ApiContext) => AsyncIterable<Message>): ApiMethod {
   const desc = MessageService.method.watchMessages;
-  return { desc, scope: "read", ticket: "none", grpcOnly: false, stream: async (_request, context) => stream(context) };
+  return {
+    desc,
+    scope: "read",
+    ticket: "none",
+    grpcOnly: false,
+    isAudited: false,
+    stream: async (_request, context) => stream(context),
+  };
 }
 
 /** A stream that sends no events and never ends. */
@@ -525,7 +539,7 @@ function silentStream(onBegin: (context: ApiContext) => void = () => undefined):
 function uploadMethod(upload: (rest: AsyncIterable<Message>, context: ApiContext) => Promise<Message>): ApiMethod {
   const desc = AttachmentService.method.uploadAttachment;
   const implementation: ApiMethod["upload"] = (_first, rest, context) => upload(rest, context);
-  return { desc, scope: "write", ticket: "none", grpcOnly: false, upload: implementation };
+  return { desc, scope: "write", ticket: "none", grpcOnly: false, isAudited: false, upload: implementation };
 }
 
 async function* sent(...messages: Message[]): AsyncGenerator<Message> {

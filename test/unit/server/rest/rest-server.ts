@@ -27,6 +27,7 @@ export const METHODS: readonly ApiMethod[] = [
     scope: "write" as const,
     ticket: "none" as const,
     grpcOnly: service === TodoTrackerService,
+    isAudited: false,
   })),
 );
 
@@ -52,6 +53,8 @@ export class FakePipeline implements CallPipeline {
     this.#admissions = new Admissions({ ...DEFAULT_SERVER_LIMITS, ...limits }, { perKey: false });
     this.answer = async ({ desc }) => create(desc.output);
   }
+
+  refused(): void {}
 
   async authenticate(): Promise<FrontCall["principal"]> {
     if (this.refusedKey) throw this.refusedKey;
