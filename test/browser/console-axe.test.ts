@@ -9,7 +9,7 @@ import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
 import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
-import { SAMPLES } from "../unit/console/app/parts/samples.js";
+import { SAMPLES } from "../unit/parts/samples.js";
 import { DESKTOP, findBrowser, openBrowser, PHONE } from "./browser.js";
 import type { Answer } from "./console-page.js";
 

@@ -59,6 +59,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/console/app/*": ["../pages.js", "../../domain/errors.js", "../../../gen/gen_pb.js", "node:fs"],
   "src/console/app/api/*": ["../state/ui.js", "../view/app.js", "../../../api/convert.js", "node:fs"],
   "src/console/app/text/*": ["../state/ui.js", "../view/app.js", "../../../domain/json.js", "node:fs"],
+  "src/parts/*": ["../domain/json.js", "../console/app/api/types.js", "node:fs"],
   "src/console/app/parts/*": ["../state/ui.js", "../view/app.js", "../../../domain/json.js", "node:fs"],
   "src/console/app/state/*": ["../view/app.js", "../../../storage/storage-provider.js", "node:fs"],
   "src/console/app/view/*": ["../main.js", "../../pages.js", "../../../server/server.js", "node:fs"],

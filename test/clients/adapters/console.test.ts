@@ -8,7 +8,7 @@ import { createSessionPoolClient, type SessionPoolClient } from "../../../client
 import type { Message } from "../../../src/console/app/api/types.js";
 import { CallIndex } from "../../../src/console/app/parts/call-index.js";
 import { outcomeOf } from "../../../src/console/app/parts/outcome.js";
-import { viewsOf } from "../../../src/console/app/parts/recognise.js";
+import { viewsOf } from "../../../src/parts/recognise.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 /**

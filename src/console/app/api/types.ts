@@ -1,7 +1,8 @@
 /** The JSON of the REST API: 64-bit integers are strings, and times are RFC 3339. */
 
-export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
-export type JsonObject = { [name: string]: Json };
+import type { JsonObject, PartAttachment } from "../../../parts/part.js";
+
+export type { Json, JsonObject, PartAttachment } from "../../../parts/part.js";
 
 export interface MessagePreview {
   readonly messageId: string;
@@ -27,17 +28,6 @@ export interface Session {
   readonly inheritedCount: string;
   readonly revision: string;
   readonly reverted: boolean;
-}
-
-/** What a part says of bytes that are stored beside the messages. */
-export interface PartAttachment {
-  readonly attachmentId: string;
-  readonly mediaType: string;
-  readonly name: string;
-  readonly size: string;
-  readonly sha256: string;
-  /** Whether the bytes were left out of the backup that the message comes from. */
-  readonly missing?: boolean;
 }
 
 /** An attachment of a session. */

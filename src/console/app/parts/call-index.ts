@@ -1,7 +1,7 @@
 import { type Signal, signal } from "@preact/signals";
+import type { CallView, ResultView } from "../../../parts/part-view.js";
+import { viewsOf } from "../../../parts/recognise.js";
 import type { Message } from "../api/types.js";
-import type { CallView, ResultView } from "./part-view.js";
-import { viewsOf } from "./recognise.js";
 
 export interface FoundCall {
   readonly call: CallView;

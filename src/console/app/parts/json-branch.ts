@@ -1,7 +1,8 @@
+import { isObject } from "../../../parts/fields.js";
 import type { Json, JsonObject } from "../api/types.js";
 
 /** What has further values in it. */
-export type Branch = Json[] | JsonObject;
+export type Branch = readonly Json[] | JsonObject;
 
 /** A number that JavaScript's numbers cannot hold, which the adapters store as `{"$number": "…"}`. */
 export class Digits {
@@ -29,7 +30,7 @@ export function isBranch(value: Json): value is Branch {
 
 /** Returns what an envelope of the adapters stands for: digits, or a value that was too large for a Struct. */
 export function shownValue(value: Json): Json | Digits {
-  if (!isBranch(value) || Array.isArray(value) || sizeOf(value) !== 1) return value;
+  if (!isObject(value) || sizeOf(value) !== 1) return value;
   const { $number, $json } = value;
   if (typeof $number === "string") return new Digits($number);
   if (typeof $json !== "string") return value;
@@ -51,7 +52,7 @@ export function sizeOf(branch: Branch): number {
 
 /** Returns the first entries, `count` at most. */
 export function childrenOf(branch: Branch, count: number): readonly (readonly [name: string, value: Json])[] {
-  if (Array.isArray(branch)) return branch.slice(0, count).map((value, i) => [String(i), value]);
+  if (!isObject(branch)) return branch.slice(0, count).map((value, i) => [String(i), value]);
   return Object.keys(branch)
     .slice(0, count)
     .map((name) => [name, branch[name] as Json]);

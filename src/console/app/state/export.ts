@@ -1,8 +1,8 @@
+import type { PartView } from "../../../parts/part-view.js";
+import { viewsOf } from "../../../parts/recognise.js";
 import { listAttachments, readAttachment } from "../api/attachments.js";
 import { getSession, listMessages } from "../api/calls.js";
 import type { Attachment, Message, Session } from "../api/types.js";
-import type { PartView } from "../parts/part-view.js";
-import { viewsOf } from "../parts/recognise.js";
 import { byteSize } from "../text/format.js";
 import { attachmentLines, backupLines } from "./backup-lines.js";
 import { save } from "./save.js";

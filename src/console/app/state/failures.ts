@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
+import { type Failure, failureIn } from "../../../parts/failure.js";
 import { listMessages } from "../api/calls.js";
 import type { Session } from "../api/types.js";
-import { type Failure, failureIn } from "../parts/failure.js";
 
 /** How many of the newest messages of a session are looked at. */
 const LOOKED_AT = 10;

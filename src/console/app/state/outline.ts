@@ -1,10 +1,9 @@
 import { signal } from "@preact/signals";
+import { errorLine, firstLine } from "../../../parts/lines.js";
+import type { CallView } from "../../../parts/part-view.js";
+import { viewsOf } from "../../../parts/recognise.js";
 import { listMessages } from "../api/calls.js";
 import type { Message } from "../api/types.js";
-import { errorLine } from "../parts/outcome.js";
-import type { CallView } from "../parts/part-view.js";
-import { viewsOf } from "../parts/recognise.js";
-import { firstLine } from "../text/format.js";
 import type { Edit } from "./history.js";
 import { BackwardWalk } from "./walk.js";
 

@@ -1,5 +1,3 @@
-import { withoutPiles } from "./piles.js";
-
 const DAY_MS = 24 * 3600 * 1000;
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
@@ -71,20 +69,4 @@ const UNITS = ["bytes", "KB", "MB", "GB"];
 
 export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
-}
-
-/** Returns the first line with a letter or digit, without Markdown syntax, cut to a length. */
-export function firstLine(text: string, length = 140): string {
-  const line = text.split("\n").find((one) => /[\p{L}\p{N}]/u.test(one)) ?? "";
-  const plain = withoutPiles(withoutMarks(line.slice(0, 1000)));
-  return plain.length > length ? `${plain.slice(0, length - 1).trimEnd()}…` : plain;
-}
-
-/** Removes the Markdown syntax at the beginning of a line and around words. */
-export function withoutMarks(line: string): string {
-  return line
-    .replace(/^[\s#>*-]+/, "")
-    .replace(/(\*{1,3}|`{1,3})(\S[^*`]*)\1/g, "$2")
-    .replace(/(?<![\w\p{L}])_{1,3}(\S[^_]*)_{1,3}(?![\w\p{L}])/gu, "$1")
-    .trim();
 }

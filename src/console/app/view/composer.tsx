@@ -1,10 +1,10 @@
 import { Paperclip, RotateCw, SendHorizontal, X } from "lucide";
 import { useRef } from "preact/hooks";
+import { withoutPiles } from "../../../parts/piles.js";
 import { canSend, isSending, send, sendProblem, type, unsent } from "../state/composer.js";
 import { jump } from "../state/ui.js";
 import { addFiles, filesOf, removeFile, retryFile, type UnsentFile } from "../state/unsent-files.js";
 import { byteSize } from "../text/format.js";
-import { withoutPiles } from "../text/piles.js";
 import { Icon, IconButton } from "./icon.js";
 
 /** Writes a message at the end of the session, with files. */

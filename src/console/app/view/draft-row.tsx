@@ -1,7 +1,7 @@
 import { Bot, Square, Trash2 } from "lucide";
+import { viewsOf } from "../../../parts/recognise.js";
 import { canWrite } from "../api/ticket.js";
 import type { Draft } from "../api/types.js";
-import { viewsOf } from "../parts/recognise.js";
 import type { Conversation } from "../state/conversation.js";
 import { discard, finish } from "../state/draft-actions.js";
 import { Icon } from "./icon.js";

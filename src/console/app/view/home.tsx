@@ -1,12 +1,13 @@
 import { MessagesSquare } from "lucide";
 import type { VNode } from "preact";
+import { withoutMarks } from "../../../parts/lines.js";
 import { baseAddress } from "../api/base.js";
 import type { Session } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
 import { sessionLink } from "../state/route.js";
 import { cutoff, filterText } from "../state/session-filter.js";
 import { listError, listState, retryList, sessions } from "../state/session-list.js";
-import { clock, dayOf, plural, withoutMarks } from "../text/format.js";
+import { clock, dayOf, plural } from "../text/format.js";
 import { copyText } from "./copy.js";
 import { Icon } from "./icon.js";
 import { Overview } from "./list/overview.js";

@@ -1,10 +1,11 @@
 import { computed } from "@preact/signals";
 import { GitFork, UserRound } from "lucide";
+import { withoutMarks } from "../../../../parts/lines.js";
 import type { Session } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
 import { sessionLink } from "../../state/route.js";
 import { sessionById, sessions } from "../../state/session-list.js";
-import { count, plural, recently, whole, withoutMarks } from "../../text/format.js";
+import { count, plural, recently, whole } from "../../text/format.js";
 import { Icon } from "../icon.js";
 import { NoText } from "../no-text.js";
 import { LastFailure, Unseen } from "./session-marks.js";

@@ -1,12 +1,12 @@
 import { Download, File as FileIcon } from "lucide";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
+import { SAFE_IMAGE } from "../../../../parts/fields.js";
+import { withoutPiles } from "../../../../parts/piles.js";
 import { readAttachment } from "../../api/attachments.js";
 import type { PartAttachment } from "../../api/types.js";
-import { SAFE_IMAGE } from "../../parts/fields.js";
 import { save } from "../../state/save.js";
 import { attempt } from "../../state/toasts.js";
 import { byteSize } from "../../text/format.js";
-import { withoutPiles } from "../../text/piles.js";
 import { Icon } from "../icon.js";
 import { OpenSession } from "../open-session.js";
 import { useAttachment } from "../use-attachment.js";

@@ -1,11 +1,13 @@
 import { Ban, ChevronRight, CircleAlert, CircleCheck, CircleDashed, type IconNode, LoaderCircle } from "lucide";
 import { useState } from "preact/hooks";
+import { argsLine, errorLines } from "../../../../parts/lines.js";
+import type { CallStatus, CallView } from "../../../../parts/part-view.js";
+import { withoutPiles } from "../../../../parts/piles.js";
 import type { Json } from "../../api/types.js";
 import type { CallIndex } from "../../parts/call-index.js";
-import { argsLine, errorLines, outcomeOf } from "../../parts/outcome.js";
-import type { CallStatus, CallView, Stage } from "../../parts/part-view.js";
+import type { Stage } from "../../parts/outcome.js";
+import { outcomeOf } from "../../parts/outcome.js";
 import { duration } from "../../text/format.js";
-import { withoutPiles } from "../../text/piles.js";
 import { Icon } from "../icon.js";
 import { Foldable } from "./foldable.js";
 import { JsonTree } from "./json-tree.js";

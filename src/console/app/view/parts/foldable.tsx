@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { withoutPiles } from "../../../../parts/piles.js";
 import { plural } from "../../text/format.js";
-import { withoutPiles } from "../../text/piles.js";
 
 /** How many lines of an output are shown before it is opened. */
 const FOLD_LINES = 20;

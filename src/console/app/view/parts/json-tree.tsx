@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
+import { withoutPiles } from "../../../../parts/piles.js";
 import type { Json } from "../../api/types.js";
 import { type Branch, childrenOf, Digits, isBranch, openAtFirst, shownValue, sizeOf } from "../../parts/json-branch.js";
-import { withoutPiles } from "../../text/piles.js";
 
 /** How many entries of one object or array are rendered at once. */
 const STEP = 100;

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { withoutPiles } from "../../../../parts/piles.js";
 import { isTooMuch, markdownToHtml } from "../../text/markdown.js";
-import { withoutPiles } from "../../text/piles.js";
 import { sanitised } from "../../text/sanitise.js";
 import { copyText } from "../copy.js";
 import { Foldable } from "./foldable.js";

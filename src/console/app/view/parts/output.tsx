@@ -1,4 +1,4 @@
-import type { ImageView, Output } from "../../parts/part-view.js";
+import type { ImageView, Output } from "../../../../parts/part-view.js";
 import { Foldable } from "./foldable.js";
 import { JsonTree } from "./json-tree.js";
 

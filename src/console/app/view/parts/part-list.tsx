@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { PartView } from "../../parts/part-view.js";
+import type { PartView } from "../../../../parts/part-view.js";
 import { count } from "../../text/format.js";
 import { PartBox, type PartProps } from "./part.js";
 

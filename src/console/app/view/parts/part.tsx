@@ -1,8 +1,9 @@
 import { Brain, Eraser, File as FileIcon, Info } from "lucide";
+import { firstLine } from "../../../../parts/lines.js";
+import type { PartView } from "../../../../parts/part-view.js";
+import { withoutPiles } from "../../../../parts/piles.js";
 import type { CallIndex } from "../../parts/call-index.js";
-import type { PartView, Stage } from "../../parts/part-view.js";
-import { firstLine } from "../../text/format.js";
-import { withoutPiles } from "../../text/piles.js";
+import type { Stage } from "../../parts/outcome.js";
 import { Icon } from "../icon.js";
 import { AttachmentBox } from "./attachment.js";
 import { CallCard } from "./call-card.js";

@@ -1,8 +1,8 @@
 import { CornerDownRight } from "lucide";
 import { useState } from "preact/hooks";
+import { errorLine } from "../../../../parts/lines.js";
+import type { ResultView } from "../../../../parts/part-view.js";
 import type { CallIndex } from "../../parts/call-index.js";
-import { errorLine } from "../../parts/outcome.js";
-import type { ResultView } from "../../parts/part-view.js";
 import { plural } from "../../text/format.js";
 import { Icon } from "../icon.js";
 import { countLines } from "./foldable.js";

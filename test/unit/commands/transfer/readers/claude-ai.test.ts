@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import { viewsOfParts } from "../../../../../src/parts/recognise.js";
 import { newTarget, outline } from "./imported.js";
 
 const ROOT = "00000000-0000-4000-8000-000000000000";
@@ -56,9 +56,7 @@ it("conversations come with times, files and calls that know their results", asy
     });
     expect(stored.map(({ id, role }) => `${id} ${role}`)).toEqual(["m1 user", "m2 assistant", "m3 user"]);
     expect(stored[0]?.timestampMicros).toBe(Date.parse("2025-03-04T05:06:07Z") * 1000 + 123_456);
-    const views = stored.flatMap(({ id, role, parts }) =>
-      viewsOf({ info: { id, role, timestamp: "" }, parts: parts as never }),
-    );
+    const views = stored.flatMap(({ parts }) => viewsOfParts(parts));
     expect(views).toMatchObject([
       { kind: "file", name: "notes.txt" },
       { kind: "file", name: "map.png" },

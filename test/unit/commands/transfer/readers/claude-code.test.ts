@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import { viewsOfParts } from "../../../../../src/parts/recognise.js";
 import { lines, newTarget, outline } from "./imported.js";
 
 const SESSION = "1d1f8f2e-0000-4000-8000-000000000001";
@@ -57,9 +57,7 @@ it("a transcript is one session, with the results of calls that were made at onc
     expect(messages.map(({ id }) => id)).toEqual(["u1", "a1", "a2", "a3", "r1", "r2", "a4"]);
     expect(messages[0]?.metadata).toBeUndefined();
     expect(messages[4]?.metadata).toEqual({ claude_code: { toolUseResult: { file: "a" } } });
-    const views = messages.flatMap(({ id, role, parts }) =>
-      viewsOf({ info: { id, role, timestamp: "" }, parts: parts as never }),
-    );
+    const views = messages.flatMap(({ parts }) => viewsOfParts(parts));
     expect(views).toMatchObject([
       { kind: "text" },
       { kind: "reasoning", text: "Look first" },

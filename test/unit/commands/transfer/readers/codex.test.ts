@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import { viewsOfParts } from "../../../../../src/parts/recognise.js";
 import { lines, newTarget, outline } from "./imported.js";
 
 const ID = "0199aaaa-bbbb-7ccc-8ddd-000000000001";
@@ -56,9 +56,7 @@ it("a rollout is one session, whose hidden context is not the user's words", asy
       ...["system", "system", "system", "user", "assistant", "assistant", "tool", "assistant"],
     ]);
     expect(messages[3]?.timestampMicros).toBe(Date.parse(START[5]!.timestamp) * 1000);
-    const views = messages
-      .slice(3)
-      .flatMap(({ id, role, parts }) => viewsOf({ info: { id, role, timestamp: "" }, parts: parts as never }));
+    const views = messages.slice(3).flatMap(({ parts }) => viewsOfParts(parts));
     expect(views).toMatchObject([
       { kind: "text", text: "List the files" },
       { kind: "reasoning", text: "Use ls" },

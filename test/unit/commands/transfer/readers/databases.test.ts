@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import Database from "libsql";
 import { expect, it } from "vitest";
-import { viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import { viewsOfParts } from "../../../../../src/parts/recognise.js";
 import { newTarget, outline } from "./imported.js";
 
 /** Creates a database with write-ahead log; the caller closes it. */
@@ -84,7 +84,7 @@ it("OpenCode's database is imported while it is open, with what only its log hol
     });
     expect(outline(all.ses_1!)).toEqual(["user: List", "assistant: tool"]);
     expect(messages.map(({ id }) => id)).toEqual(["msg_1", "msg_2"]);
-    const [view] = viewsOf({ info: { id: "", role: "", timestamp: "" }, parts: messages[1]!.parts as never });
+    const [view] = viewsOfParts(messages[1]!.parts);
     expect(view).toMatchObject({ kind: "call", name: "bash", status: "done", output: { text: "a.txt" } });
     expect(target.last.leftOut).toBeGreaterThan(0);
   }

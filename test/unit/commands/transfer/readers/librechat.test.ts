@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import { viewsOfParts } from "../../../../../src/parts/recognise.js";
 import { newTarget, outline } from "./imported.js";
 
 const ROOT = "00000000-0000-0000-0000-000000000000";
@@ -72,9 +72,7 @@ it.each([
       metadata: { librechat: { endpoint: "openAI", options: { model: "gpt-4o" } } },
     });
     expect(messages.map(({ id, role }) => `${id} ${role}`)).toEqual(["q user", "a assistant", "q2 user"]);
-    const views = messages.flatMap(({ id, role, parts }) =>
-      viewsOf({ info: { id, role, timestamp: "" }, parts: parts as never }),
-    );
+    const views = messages.flatMap(({ parts }) => viewsOfParts(parts));
     expect(views).toMatchObject([
       { kind: "text", text: "Where to?" },
       { kind: "reasoning", text: "Hm" },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { byteSize, duration, firstLine, withoutMarks } from "../../../../../src/console/app/text/format.js";
+import { byteSize, duration } from "../../../../../src/console/app/text/format.js";
 
 describe("texts of the console", () => {
   it.each([
@@ -23,18 +23,5 @@ describe("texts of the console", () => {
     [5000 * 1024 ** 3, "5000 GB"],
   ])("show %s bytes as %s", (bytes, text) => {
     expect(byteSize(bytes)).toBe(text);
-  });
-
-  it.each([
-    ["# What is **new** in `2.4`", "What is new in 2.4"],
-    ["- a list with *stars* and _lines_", "a list with stars and lines"],
-    ["snake_case_names and 2 * 3 * 4 stay", "snake_case_names and 2 * 3 * 4 stay"],
-    ["", ""],
-  ])("omit Markdown's markup: %s", (text, plain) => {
-    expect(withoutMarks(text)).toBe(plain);
-  });
-
-  it("are shortened to the start of the first line that has text", () => {
-    expect(firstLine("---\n\n## Heading and more", 8)).toBe("Heading…");
   });
 });

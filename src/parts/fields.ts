@@ -1,4 +1,4 @@
-import type { Json, JsonObject, Part } from "../api/types.js";
+import type { Json, JsonObject, Part } from "./part.js";
 import type { ImageView, Output } from "./part-view.js";
 
 /** A part with its type, its text, and its data. */

@@ -2,8 +2,8 @@
  * Parts of known formats, stored as callers store them: `type` and `text` in the fields of that name, everything else
  * in `data`.
  */
-import type { Part } from "../../../../../src/console/app/api/types.js";
-import type { PartView } from "../../../../../src/console/app/parts/part-view.js";
+import type { Part } from "../../../src/parts/part.js";
+import type { PartView } from "../../../src/parts/part-view.js";
 
 export interface Sample {
   readonly from: string;
@@ -15,7 +15,7 @@ export interface Sample {
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 function sample(from: string, part: Partial<Part> & { type: string }, view: Sample["view"]): Sample {
-  return { from, part: { id: "", text: "", ...part }, view };
+  return { from, part: { text: "", ...part }, view };
 }
 
 const OPENCODE = (part: Partial<Part> & { type: string }, view: Sample["view"]) => sample("OpenCode", part, view);

@@ -1,6 +1,6 @@
-import type { JsonObject } from "../api/types.js";
 import type { Recognise } from "./common.js";
 import { objectAt, outputOf, textAt, valueAt } from "./fields.js";
+import type { JsonObject } from "./part.js";
 import type { PartView } from "./part-view.js";
 
 /** Content blocks of Anthropic's Messages API. `tool_result` and `image` are among the common ones. */

@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from "../api/types.js";
 import type { Recognise } from "./common.js";
 import { type Fields, isObject, objectAt, outputOf, textAt, valueAt } from "./fields.js";
+import type { Json, JsonObject } from "./part.js";
 import type { CallStatus, PartView } from "./part-view.js";
 
 /** States of a tool part: of version 5 and 6, then of version 4. */

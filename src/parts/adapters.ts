@@ -1,7 +1,7 @@
-import type { Json, JsonObject } from "../api/types.js";
 import { ANTHROPIC } from "./anthropic.js";
 import { COMMON, type Recognise } from "./common.js";
 import { imageOfBlock, isObject, objectAt, outputOf, parsed, textAt, valueAt } from "./fields.js";
+import type { Json, JsonObject } from "./part.js";
 import type { CallView, PartView } from "./part-view.js";
 
 const BLOCKS = new Map(Object.entries({ ...COMMON, ...ANTHROPIC }));

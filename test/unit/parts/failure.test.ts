@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Message, Part } from "../../../../../src/console/app/api/types.js";
-import { failureIn } from "../../../../../src/console/app/parts/failure.js";
+import { failureIn } from "../../../src/parts/failure.js";
+import type { Message, Part } from "../../../src/parts/part.js";
 
 function message(...parts: readonly Partial<Part>[]): Message {
   return {
-    info: { id: "m", role: "assistant", timestamp: "2026-01-01T00:00:00Z" },
-    parts: parts.map((part) => ({ id: "", type: "text", text: "", ...part })),
+    info: {},
+    parts: parts.map((part) => ({ type: "text", text: "", ...part })),
   };
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { withoutPiles } from "../../../../../src/console/app/text/piles.js";
+import { withoutPiles } from "../../../src/parts/piles.js";
 
 const WRITING = ["नमस्ते क्षत्रिय", "น้ำทำกรรม", "שָׁלוֹם עֲלֵיכֶם", "བསྒྲུབས་", "👩‍👩‍👧‍👦 🏴󠁧󠁢󠁥󠁮󠁧󠁿", "Việt Nam", "Z̴̡̧͉̈́̓a̵̱͌l̸̗̃ġ̶̱o̴͇͝"];
 

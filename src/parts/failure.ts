@@ -1,6 +1,5 @@
-import type { Message } from "../api/types.js";
-import { firstLine } from "../text/format.js";
-import { errorLine } from "./outcome.js";
+import { errorLine, firstLine } from "./lines.js";
+import type { Message } from "./part.js";
 import type { PartView } from "./part-view.js";
 import { viewsOf } from "./recognise.js";
 

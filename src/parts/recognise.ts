@@ -1,4 +1,3 @@
-import type { Message, Part } from "../api/types.js";
 import { ADAPTERS } from "./adapters.js";
 import { AI_SDK, recogniseNamed } from "./ai-sdk.js";
 import { ANTHROPIC } from "./anthropic.js";
@@ -6,6 +5,7 @@ import { COMMON, type Recognise } from "./common.js";
 import { type Fields, fieldsOf, objectAt, outputOf, textAt } from "./fields.js";
 import { callsOfChat, OPENAI } from "./openai.js";
 import { OPENCODE } from "./opencode.js";
+import type { JsonObject, Message, Part } from "./part.js";
 import type { PartView } from "./part-view.js";
 
 /** How to read a part of each type, whichever format it comes from. */
@@ -52,31 +52,31 @@ const known = new WeakMap<Message, readonly PartView[]>();
 export function viewsOf(message: Message): readonly PartView[] {
   let views = known.get(message);
   if (views === undefined) {
-    views = mergeTexts(
-      resultOfChat(message, [...shownParts(message).flatMap(recognise), ...callsOfChat(toolCalls(message))]),
-    );
+    views = viewsOfParts(message.parts, message.info.metadata);
     known.set(message, views);
   }
   return views;
 }
 
+/** Returns the views of all parts of a message with this metadata. */
+export function viewsOfParts(parts: readonly Part[], metadata: JsonObject = {}): readonly PartView[] {
+  const views = [...shownParts(parts).flatMap(recognise), ...callsOfChat(metadata.tool_calls)];
+  return mergeTexts(resultOfChat(parts, metadata, views));
+}
+
 /** Parts of these types hold all texts of a message, which adapters also keep in a part of type `text`, for search. */
 const WHOLE_MESSAGES = ["claude_agent", "message"];
 
-function shownParts({ parts }: Message): readonly Part[] {
+function shownParts(parts: readonly Part[]): readonly Part[] {
   const hasTexts = (part: Part) =>
     WHOLE_MESSAGES.includes(part.type) && recognise(part).some(({ kind }) => kind === "text");
   return parts.some(hasTexts) ? parts.filter(({ type, data }) => type !== "text" || data !== undefined) : parts;
 }
 
-function toolCalls(message: Message): unknown {
-  return message.info.metadata?.tool_calls;
-}
-
 /** In Chat Completions, and in LangChain, the message names the call, and its text is the result. */
-function resultOfChat({ info, parts }: Message, views: readonly PartView[]): readonly PartView[] {
+function resultOfChat(parts: readonly Part[], metadata: JsonObject, views: readonly PartView[]): readonly PartView[] {
   const kept = parts.find(({ type }) => type === "langchain")?.data ?? {};
-  const named = textAt(kept, "type") === "tool" ? objectAt(kept, "data") : (info.metadata ?? {});
+  const named = textAt(kept, "type") === "tool" ? objectAt(kept, "data") : metadata;
   const callId = textAt(named, "tool_call_id");
   if (callId === "") return views;
   const isError = textAt(named, "status") === "error";

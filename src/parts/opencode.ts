@@ -1,6 +1,6 @@
-import type { Json, JsonObject } from "../api/types.js";
 import type { Recognise } from "./common.js";
 import { imageOf, isObject, objectAt, outputOf, textAt, valueAt } from "./fields.js";
+import type { Json, JsonObject } from "./part.js";
 import type { CallStatus } from "./part-view.js";
 
 const STATUS: ReadonlyMap<string, CallStatus> = new Map(

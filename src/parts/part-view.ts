@@ -1,4 +1,4 @@
-import type { Json, PartAttachment } from "../api/types.js";
+import type { Json, PartAttachment } from "./part.js";
 
 /** A picture: either its bytes, if the message holds them, or its address, which is never loaded. */
 export interface ImageView {
@@ -13,9 +13,6 @@ export interface ImageView {
 
 /** `asking`: the call waits for somebody's approval. `unended`: nobody will end it any more. */
 export type CallStatus = "pending" | "asking" | "running" | "done" | "failed" | "denied" | "unended";
-
-/** Whether a message is still being written, is the newest of its session, or has others after it. */
-export type Stage = "writing" | "last" | "over";
 
 /** The output of a tool. */
 export interface Output {

@@ -1,14 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { JsonObject, Message, Part } from "../../../../../src/console/app/api/types.js";
-import { argsLine, errorLine, outcomeOf } from "../../../../../src/console/app/parts/outcome.js";
-import type { CallView } from "../../../../../src/console/app/parts/part-view.js";
-import { KNOWN_TYPES, recognise, viewsOf } from "../../../../../src/console/app/parts/recognise.js";
+import type { JsonObject, Message, Part } from "../../../src/parts/part.js";
+import { KNOWN_TYPES, recognise, viewsOf } from "../../../src/parts/recognise.js";
 import { SAMPLES } from "./samples.js";
 
-const part = (type: string, data?: JsonObject, text = ""): Part => ({ id: "", type, text, ...(data && { data }) });
+const part = (type: string, data?: JsonObject, text = ""): Part => ({ type, text, ...(data && { data }) });
 
 const message = (parts: Part[], metadata?: JsonObject): Message => ({
-  info: { id: "m", role: "tool", timestamp: "2026-11-20T09:14:00Z", ...(metadata && { metadata }) },
+  info: { ...(metadata && { metadata }) },
   parts,
 });
 
@@ -36,7 +34,7 @@ describe("parts of messages", () => {
 
   it("with an attachment are shown as that, beside what the attachment does not show", () => {
     const attachment = { attachmentId: "a", mediaType: "image/png", name: "n", size: "3", sha256: "00" };
-    const part = (fields: object) => ({ id: "", type: "file", text: "", attachment, ...fields });
+    const part = (fields: object) => ({ type: "file", text: "", attachment, ...fields });
     expect(recognise(part({}))).toEqual([{ kind: "attachment", attachment }]);
     expect(recognise(part({ type: "attachment", data: { $attachments: [] } }))).toEqual([
       { kind: "attachment", attachment },
@@ -140,62 +138,6 @@ describe("messages of Chat Completions", () => {
     expect(viewsOf(message([part("text", undefined, "3")], { tool_call_id: "call_1" }))).toMatchObject([
       { kind: "result", callId: "call_1", output: { text: "3" } },
     ]);
-  });
-});
-
-describe("outcomes", () => {
-  const call: CallView = { kind: "call", callId: "c", name: "bash", args: {} };
-  const result = { kind: "result", callId: "c", name: "", isError: true, output: { text: "no", images: [] } } as const;
-
-  it("come from the result, whose time ends the duration", () => {
-    const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
-    expect(outcomeOf(call, "2026-11-20T09:14:00Z", found)).toEqual({
-      status: "failed",
-      output: result.output,
-      durationMs: 2500,
-    });
-  });
-
-  it("are unknown until there is a result", () => {
-    expect(outcomeOf(call, "2026-11-20T09:14:00Z", undefined).status).toBeUndefined();
-  });
-
-  it.each([
-    ["running", "writing", "running"],
-    ["running", "last", "unended"],
-    ["pending", "over", "unended"],
-    ["asking", "writing", "asking"],
-    ["asking", "last", "asking"],
-    ["asking", "over", "unended"],
-    ["done", "over", "done"],
-    [undefined, "over", undefined],
-  ] as const)("of a call that is %s in a message that is %s are %s", (status, stage, expected) => {
-    const open = status === undefined ? call : { ...call, status };
-    expect(outcomeOf(open, "2026-11-20T09:14:00Z", undefined, stage).status).toBe(expected);
-    const found = { result, position: 4, timestamp: "2026-11-20T09:14:02.5Z" };
-    expect(outcomeOf(open, "2026-11-20T09:14:00Z", found, stage).status).toBe("failed");
-  });
-
-  it.each([
-    [{ command: "ls -la" }, "ls -la"],
-    [{ path: "a.ts", tail: 40 }, "path: a.ts, tail: 40"],
-    ["two\nlines", "two lines"],
-    [undefined, ""],
-    [{ text: "x".repeat(500) }, `${"x".repeat(159)}…`],
-  ])("show the arguments %j in one line", (args, line) => {
-    expect(argsLine(args)).toBe(line);
-  });
-
-  it.each([
-    ["FAIL a.test.ts\nAssertionError: expected 1 to be 2\n  at a.test.ts:4", "AssertionError: expected 1 to be 2"],
-    ["reading orders.csv\nline 4211: unexpected column", "line 4211: unexpected column"],
-    ["nothing to see", "nothing to see"],
-  ])("show why %j failed", (text, line) => {
-    expect(errorLine({ text, images: [] })).toBe(line);
-  });
-
-  it("show the error message of a failure in JSON", () => {
-    expect(errorLine({ json: { code: 5, message: "Not here" }, images: [] })).toBe("Not here");
   });
 });
 
