@@ -13,6 +13,7 @@ const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
 /** Imports that each place with a rule must not have. */
 const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/domain/*": ["../pool/turn-lock.js", "../config/config.js", "../../gen/gen_pb.js", "./sub/deep.js", "libsql"],
+  "src/domain/shapes/*": ["../../api/convert.js", "../../../gen/gen_pb.js", "node:fs", "libsql"],
   "src/storage/*": ["../pool/turn-lock.js", "../api/convert.js", "../../gen/gen_pb.js", "./../server/server.js"],
   "src/storage/storage-manager.ts": ["./memory/memory-log-store.js", "./history/log-store.js", "mongodb"],
   "src/storage/storage-provider.ts": ["./sqlite/rows.js", "./open-storage.js", "libsql"],

@@ -40,13 +40,13 @@ const SHAPES: readonly TokenShape[] = [
     cached: first("cache_read_input_tokens"),
     reasoning: none,
   },
-  // OpenAI's responses.
+  // OpenAI's responses, and what Codex tells of them.
   {
     has: ["input_tokens", "output_tokens"],
     input: first("input_tokens"),
     output: first("output_tokens"),
-    cached: first("input_tokens_details.cached_tokens"),
-    reasoning: first("output_tokens_details.reasoning_tokens"),
+    cached: first("input_tokens_details.cached_tokens", "cached_input_tokens"),
+    reasoning: first("output_tokens_details.reasoning_tokens", "reasoning_output_tokens"),
   },
   // OpenAI's chat completions, and LangChain's `token_usage`.
   {

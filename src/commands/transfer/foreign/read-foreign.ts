@@ -35,7 +35,7 @@ export async function readForeign(path: string, limits: Limits, progress: ReadPr
     progress.onSize(source.bytes);
     const file = await ForeignFile.create(limits, notes, nowMicros);
     try {
-      const refusal = await addAll(source, file, { notes, nowMicros, files: source.files });
+      const refusal = await addAll(source, file, { notes, nowMicros, files: source.files, calls: new Set() });
       if (refusal !== undefined) throw new Error(refusal);
       return { ...(await file.finish()), notes, close: () => file.close() };
     } catch (error) {

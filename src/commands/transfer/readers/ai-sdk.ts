@@ -3,6 +3,7 @@ import { isObject } from "../shape.js";
 import { partsOf } from "./ai-sdk-parts.js";
 import { firstText, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { Entry, ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
+import { usageFrom } from "./usage.js";
 
 type Fields = Record<string, unknown>;
 
@@ -54,9 +55,11 @@ function chatOf(
   };
 }
 
-function add(messages: ForeignMessage[], value: unknown, place: string, { notes }: ReadContext): void {
-  if (isUIMessage(value)) messages.push(messageOf(value));
-  else notes.leftOut("entries that are no messages", place);
+function add(messages: ForeignMessage[], value: unknown, place: string, context: ReadContext): void {
+  const isAnswer = isUIMessage(value) && value.role === "assistant";
+  if (isUIMessage(value))
+    messages.push({ ...messageOf(value), ...(isAnswer && usageFrom(value.metadata, place, context)) });
+  else context.notes.leftOut("entries that are no messages", place);
 }
 
 function messageOf(message: Fields): ForeignMessage {

@@ -3,6 +3,7 @@ import { isObject } from "../shape.js";
 import { partsOf } from "./chatgpt-parts.js";
 import { fieldAt, firstText, listAt, microsOf, objectAt, textAt, without } from "./fields.js";
 import type { ForeignMessage, ForeignPart, ReadContext } from "./reader.js";
+import { usageOfModel } from "./usage.js";
 
 /** What ChatGPT shows to the model only. */
 const HIDDEN_TYPES: readonly string[] = ["user_editable_context", "model_editable_context"];
@@ -46,6 +47,7 @@ export class MessageReader {
     if (role === "") notes.mended("messages without a role", at);
     const kept = keptFields(message, metadata);
     return {
+      ...(role === "assistant" && usageOfModel(textAt(metadata, "model_slug"))),
       id,
       role: isHidden && role === "user" ? "system" : role,
       timestampMicros: microsOf(message.create_time),

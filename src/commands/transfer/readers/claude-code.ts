@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { branchesOf, type TreeNode } from "./branches.js";
 import { messageOf } from "./claude-code-message.js";
+import { withUsage } from "./claude-code-usage.js";
 import { firstLine, firstText, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader } from "./reader.js";
 
@@ -36,7 +37,8 @@ const SAID: ReadonlySet<string> = new Set(["user", "assistant", "system"]);
 export const claudeCode: JsonReader = {
   name: "Claude Code",
   isEntry: (value) => isObject(value) && isLine(value),
-  async *read(entries, { notes, document }) {
+  async *read(entries, context) {
+    const { notes, document } = context;
     const transcripts = new Map<string, Map<string, Node>>();
     /** The transcripts of lines, by their uuids; those of subagents apart. */
     const places = new Map<string, string>();
@@ -55,7 +57,7 @@ export const claudeCode: JsonReader = {
       }
     }
     for (const nodes of transcripts.values()) {
-      const session = sessionOf([...nodes.values()], titles, document.replace(/\.jsonl$/, ""));
+      const session = sessionOf(withUsage([...nodes.values()], context), titles, document.replace(/\.jsonl$/, ""));
       if (session) yield session;
     }
   },

@@ -4,6 +4,7 @@ import { branchesOf, type TreeNode } from "./branches.js";
 import { itemMessage } from "./codex-item.js";
 import { firstLine, firstText, listAt, microsOf, objectAt, rest, textAt } from "./fields.js";
 import type { ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
+import { isNewCall, usageFrom } from "./usage.js";
 
 type Line = Record<string, unknown>;
 
@@ -77,6 +78,8 @@ class Rollout {
   #title = "";
   #model = "";
   #count = 0;
+  /** The totals of all calls so far, as they were last told. */
+  #totals = "";
   #start: number | undefined;
   #end: number | undefined;
 
@@ -151,9 +154,23 @@ class Rollout {
     if (event.type === "user_message" && text.trim() !== "") this.#typed.add(text.trim());
     else if (event.type === "thread_name_updated") this.#title = firstText(event, "thread_name", "name");
     else if (event.type === "thread_rolled_back") this.#takeBack(Number(event.num_turns) || 0);
+    else if (event.type === "token_count") this.#addUsage(objectAt(event, "info"), timestampMicros);
     else if (event.type === "error") {
       this.#addMessage({ role: "system", parts: [{ type: "error", text }] }, timestampMicros);
     }
+  }
+
+  /**
+   * The tokens of the call that has just ended go to the last message that it made. Codex tells them several times, and
+   * a fork's rollout repeats those of its source: with the same totals at the same time, they are of the same call.
+   */
+  #addUsage(info: Line, timeMicros: number | undefined): void {
+    const totals = JSON.stringify(objectAt(info, "total_token_usage"));
+    const call = JSON.stringify(["codex", timeMicros, totals]);
+    if (info.last_token_usage === undefined || totals === this.#totals || !isNewCall(call, this.#context)) return;
+    this.#totals = totals;
+    const said = { usage: info.last_token_usage, model: this.#model, provider: textAt(this.#head, "model_provider") };
+    this.#items.setUsage(usageFrom(said, `${this.#context.document}, item ${this.#count}`, this.#context));
   }
 
   #takeBack(prompts: number): void {
@@ -197,6 +214,14 @@ class MessageTree {
   add(message: ForeignMessage): void {
     this.nodes.push({ id: message.id, parent: this.last, message });
     this.last = message.id;
+  }
+
+  /** Gives the last message of the assistant its usage, if it has none. */
+  setUsage(usage: Pick<ForeignMessage, "usage">): void {
+    const place = this.nodes.findLastIndex(({ message }) => message?.role === "assistant");
+    const { message, ...node } = this.nodes[place] ?? { id: "", parent: undefined };
+    if (message !== undefined && message.usage === undefined)
+      this.nodes[place] = { ...node, message: { ...message, ...usage } };
   }
 
   /** Goes back to before the last messages of the user, as many as `count`. */

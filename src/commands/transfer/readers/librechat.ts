@@ -4,6 +4,7 @@ import { branchesOf, type TreeNode } from "./branches.js";
 import { firstText, listAt, microsOf, objectAt, rest, textAt } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
 import type { ForeignMessage, ForeignPart, ForeignSession, JsonReader } from "./reader.js";
+import { usageOfModel } from "./usage.js";
 
 type Fields = Record<string, unknown>;
 
@@ -93,9 +94,11 @@ function messageOf(message: Fields, id: string): ForeignMessage {
     ...["attachments", "isCreatedByUser", "createdAt", "updatedAt"],
   );
   const isSystem = textAt(message, "sender") === "System";
+  const role = message.isCreatedByUser === true ? "user" : isSystem ? "system" : "assistant";
   return {
+    ...(role === "assistant" && usageOfModel(textAt(message, "model"), textAt(message, "endpoint"))),
     id,
-    role: message.isCreatedByUser === true ? "user" : isSystem ? "system" : "assistant",
+    role,
     timestampMicros: microsOf(message.createdAt),
     parts: [...spoken, ...files],
     ...(kept && { metadata: { librechat: kept } }),

@@ -3,6 +3,7 @@ import { isObject } from "../shape.js";
 import { fieldAt, listAt, objectAt, textAt, without } from "./fields.js";
 import { forEachEntry } from "./for-each-entry.js";
 import type { ForeignMessage, ForeignPart, ForeignSession, JsonReader, ReadContext } from "./reader.js";
+import { isNewCall, usageFrom } from "./usage.js";
 
 /** Sessions as `opencode export` writes them: one, or a list of them. All fields that have no other place are kept. */
 export const opencode: JsonReader = {
@@ -45,7 +46,8 @@ function shownOf(messages: readonly ForeignMessage[], revert: JsonObject): reado
   return count > 0 ? [...before, { ...message, parts: message.parts.slice(0, count) }] : before;
 }
 
-function toMessage(value: unknown, place: string, { notes }: ReadContext): ForeignMessage[] {
+function toMessage(value: unknown, place: string, context: ReadContext): ForeignMessage[] {
+  const { notes } = context;
   const info = fieldAt(value, "info");
   if (!isObject(info)) {
     notes.leftOut("messages without info", place);
@@ -63,8 +65,15 @@ function toMessage(value: unknown, place: string, { notes }: ReadContext): Forei
       timestampMicros: microsAt(objectAt(info, "time"), "created"),
       parts,
       metadata: { opencode: without(info as JsonObject, "id", "role", "sessionID") },
+      ...(role === "assistant" && isNewCall(callOf(info as JsonObject), context) && usageFrom(info, name, context)),
     },
   ];
+}
+
+/** What tells a call from all others. Forks of OpenCode hold copies of messages, with ids of their own. */
+function callOf(info: JsonObject): string {
+  const { time, tokens, cost, modelID } = info;
+  return JSON.stringify(["opencode", time, tokens, cost, modelID]);
 }
 
 function toPart(part: unknown, onMend: (kind: string) => void): ForeignPart[] {

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../../domain/json.js";
 import type { Labels } from "../../../domain/labels.js";
+import type { Usage } from "../../../domain/usage.js";
 import type { ImportNotes } from "../foreign/import-notes.js";
 
 /**
@@ -50,6 +51,11 @@ export interface ReadContext {
   readonly nowMicros: number;
   /** The files of an archive or folder, among them those that messages name, by their names without folders. */
   readonly files: ReadonlyMap<string, SourceFile>;
+  /**
+   * Names of the calls of models whose usage was read, in any document. Copies of a message, as forks and continued
+   * sessions have them, are about the same call, which counts once.
+   */
+  readonly calls: Set<string>;
 }
 
 /** A file of an archive or folder. */
@@ -103,6 +109,8 @@ export interface ForeignMessage {
   readonly parts: readonly ForeignPart[];
   /** As in ForeignSession. What is too large becomes a part of the type `metadata`. */
   readonly metadata?: JsonObject | undefined;
+  /** What the call of the model took, as `usageFrom` reads it. */
+  readonly usage?: Usage | undefined;
 }
 
 export interface ForeignPart {
