@@ -4,11 +4,46 @@ import type { JsonObject, PartAttachment } from "../../../parts/part.js";
 
 export type { Json, JsonObject, PartAttachment } from "../../../parts/part.js";
 
+/** What the call of a model took. What is not known is absent or empty. */
+export interface Usage {
+  readonly model?: string;
+  readonly provider?: string;
+  readonly inputTokens?: string;
+  readonly outputTokens?: string;
+  readonly cachedInputTokens?: string;
+  readonly reasoningTokens?: string;
+  /** A decimal number. */
+  readonly cost?: string;
+  readonly currency?: string;
+  readonly startTime?: string;
+  readonly firstTokenTime?: string;
+  /** Seconds, such as `1.5s`. */
+  readonly duration?: string;
+}
+
+export interface Cost {
+  readonly currency: string;
+  readonly amount: string;
+}
+
+export interface UsageSums {
+  readonly calls?: string;
+  readonly inputTokens?: string;
+  readonly outputTokens?: string;
+  readonly cachedInputTokens?: string;
+  readonly reasoningTokens?: string;
+  readonly costs?: readonly Cost[];
+  readonly duration?: string;
+}
+
 export interface MessagePreview {
   readonly messageId: string;
   readonly role: string;
   readonly timestamp?: string;
   readonly text: string;
+  readonly usage?: Usage;
+  /** The error of a tool's call in the message; empty if none failed. */
+  readonly error?: string;
 }
 
 export interface Session {
@@ -28,6 +63,13 @@ export interface Session {
   readonly inheritedCount: string;
   readonly revision: string;
   readonly reverted: boolean;
+  /** Of the messages that were first written to this session. */
+  readonly usage?: UsageSums;
+  /** Of all others that it shows. */
+  readonly inheritedUsage?: UsageSums;
+  /** When it was deleted; only for sessions that can be brought back. */
+  readonly deleteTime?: string;
+  readonly purgeTime?: string;
 }
 
 /** An attachment of a session. */
@@ -52,6 +94,7 @@ export interface MessageInfo {
   readonly sessionId?: string;
   readonly position?: string;
   readonly originSessionId?: string;
+  readonly usage?: Usage;
 }
 
 export interface Message {

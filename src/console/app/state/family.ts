@@ -33,7 +33,9 @@ export class Family {
       }
       const budget = { left: MAX_NODES };
       const root = await branch(top.sessionId, top.session, budget, signal);
-      if (!signal.aborted) this.root.value = root;
+      if (signal.aborted) return;
+      this.root.value = root;
+      this.error.value = undefined;
     } catch (error) {
       if (!signal.aborted) this.error.value = error;
     }

@@ -7,6 +7,7 @@ export type Route =
   | { readonly view: "home" }
   | { readonly view: "todos" }
   | { readonly view: "search"; readonly q: string }
+  | { readonly view: "compare"; readonly sessionIds: readonly string[] }
   | {
       readonly view: "session";
       readonly sessionId: string;
@@ -22,6 +23,7 @@ function parseRoute(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#/, "").split("?");
   if (path === "/todos") return { view: "todos" };
   if (path === "/search") return { view: "search", q: new URLSearchParams(search).get("q") ?? "" };
+  if (path === "/compare") return { view: "compare", sessionIds: new URLSearchParams(search).getAll("s") };
   const encoded = /^\/session\/([^/]+)$/.exec(path)?.[1];
   const sessionId = ticketText === undefined ? encoded && decoded(encoded) : ticket?.sessionId;
   if (!sessionId) return { view: "home" };
@@ -46,6 +48,8 @@ export function linkTo(route: Route): string {
   if (route.view === "home") return "#/";
   if (route.view === "todos") return "#/todos";
   if (route.view === "search") return route.q === "" ? "#/search" : `#/search?q=${encodeURIComponent(route.q)}`;
+  if (route.view === "compare")
+    return `#/compare?${new URLSearchParams(route.sessionIds.map((sessionId) => ["s", sessionId]))}`;
   const path = ticketText === undefined ? `#/session/${encodeURIComponent(route.sessionId)}` : `#/t/${ticketText}`;
   if (route.messageId !== undefined) return `${path}?m=${encodeURIComponent(route.messageId)}`;
   return route.at === undefined ? path : `${path}?at=${route.at}`;

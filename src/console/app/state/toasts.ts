@@ -89,6 +89,15 @@ export function isConflict(error: unknown): boolean {
   return error instanceof ApiError && error.code === CODE.aborted;
 }
 
+export function isForbidden(error: unknown): boolean {
+  return error instanceof ApiError && error.code === CODE.permissionDenied;
+}
+
+/** Whether the session, or what was asked for of it, does not exist, or not any more. */
+export function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.code === CODE.notFound;
+}
+
 function mayWorkLater(error: unknown): boolean {
   return error instanceof Unreachable || isConflict(error) || isUnavailable(error);
 }

@@ -3,7 +3,7 @@ import { ticketText } from "../api/ticket.js";
 import type { Session } from "../api/types.js";
 import { Conversation } from "./conversation.js";
 
-export type PanelName = "outline" | "search" | "forks" | "files" | "details";
+export type PanelName = "outline" | "search" | "timeline" | "forks" | "files" | "details";
 
 const small = matchMedia("(max-width: 760px)");
 

@@ -3,6 +3,7 @@ import { ticketText } from "../api/ticket.js";
 import { titleOf } from "../state/actions.js";
 import { route } from "../state/route.js";
 import { conversation, isSmall, openConversation } from "../state/ui.js";
+import { Compare } from "./compare.js";
 import { ConversationView } from "./conversation-view.js";
 import { Dialogs } from "./dialogs/dialogs.js";
 import { Home } from "./home.js";
@@ -12,7 +13,7 @@ import { Search } from "./search.js";
 import { Toasts } from "./toasts.js";
 import { Todos } from "./todos.js";
 
-const TITLES = { home: "", todos: "Todos", search: "Search" } as const;
+const TITLES = { home: "", todos: "Todos", search: "Search", compare: "Compare" } as const;
 
 export function App() {
   const to = route.value;
@@ -48,6 +49,7 @@ function Everything() {
       {to.view === "home" && !isSmall.value && <Home />}
       {to.view === "todos" && <Todos />}
       {to.view === "search" && <Search key={to} q={to.q} />}
+      {to.view === "compare" && <Compare sessionIds={to.sessionIds} />}
     </>
   );
 }

@@ -1,15 +1,17 @@
 import { useComputed } from "@preact/signals";
-import { Bot, GitFork, Settings, User, Wrench } from "lucide";
+import { Bot, Gauge, GitFork, Settings, User, Wrench } from "lucide";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { viewsOf } from "../../../parts/recognise.js";
 import type { Message, Session } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
+import { usageDetails, usageLine, usageOf } from "../state/message-usage.js";
 import { linkTo, sessionLink } from "../state/route.js";
 import { sessionById } from "../state/session-list.js";
 import { hovered, jump, panel, selected } from "../state/ui.js";
 import { clock, dayOf, whole } from "../text/format.js";
+import { withoutPiles } from "../text/piles.js";
 import { Icon } from "./icon.js";
 import { MessageTools } from "./message-tools.js";
 import { NoText } from "./no-text.js";
@@ -74,6 +76,7 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
             <Parts message={message} position={position} conversation={conversation} />
           )}
         </div>
+        <UsageLine message={message} />
         {hasTools && (
           <MessageTools
             conversation={conversation}
@@ -89,6 +92,20 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
     </>
   );
 });
+
+/** What the call that made the message took. */
+function UsageLine({ message }: { message: Message }) {
+  const usage = usageOf(message);
+  const line = usage && usageLine(usage);
+  if (!line) return null;
+  return (
+    <p class="message-usage" title={usageDetails(usage)}>
+      <Icon node={Gauge} size={12} /> <span class="unseen">Usage: </span>
+      <bdi>{withoutPiles(line)}</bdi>
+      {usage.isRecognised && " · from metadata"}
+    </p>
+  );
+}
 
 /** Who speaks, since when, and whether the message was cut off. */
 function Head({ info }: { info: Message["info"] }) {

@@ -1,11 +1,25 @@
-import { ArrowLeft, Clock, GitFork, Info, ListTree, Paperclip, Redo2, TextSearch, UserRound } from "lucide";
+import {
+  ArrowLeft,
+  ChartGantt,
+  Clock,
+  Gauge,
+  GitFork,
+  Info,
+  ListTree,
+  Paperclip,
+  Redo2,
+  TextSearch,
+  UserRound,
+} from "lucide";
 import { ticketText } from "../api/ticket.js";
+import type { Session } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
 import type { Conversation } from "../state/conversation.js";
 import { unrevert } from "../state/message-actions.js";
 import { sessionLink } from "../state/route.js";
 import { sessionById } from "../state/session-list.js";
 import { dialog, type PanelName, panel } from "../state/ui.js";
+import { hasCalls, sumsLine } from "../state/usage-sums.js";
 import { plural } from "../text/format.js";
 import { Icon, IconButton } from "./icon.js";
 import { SessionMenu } from "./session-menu.js";
@@ -14,6 +28,7 @@ const PANELS: readonly { name: PanelName; label: string; node: typeof Info }[] =
   { name: "outline", label: "Outline", node: ListTree },
   { name: "search", label: "Search in this session", node: TextSearch },
   ...(ticketText === undefined ? ([{ name: "forks", label: "Forks", node: GitFork }] as const) : []),
+  { name: "timeline", label: "Timeline", node: ChartGantt },
   { name: "files", label: "Files", node: Paperclip },
   { name: "details", label: "Details", node: Info },
 ];
@@ -38,6 +53,7 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
         <p class="session-facts">
           <LiveBadge conversation={conversation} />
           <span>{plural(conversation.history.count.value, "message")}</span>
+          {session && <Totals session={session} />}
           {session?.owner && (
             <span class="owner" title={`Owner: ${session.owner}`}>
               <Icon node={UserRound} size={13} /> <span class="cut">{session.owner}</span>
@@ -69,6 +85,24 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
         {session && ticketText === undefined && <SessionMenu session={session} conversation={conversation} />}
       </div>
     </header>
+  );
+}
+
+/** What the calls of models took; the details say more. */
+function Totals({ session: { usage, inheritedUsage } }: { session: Session }) {
+  if (!hasCalls(usage) && !hasCalls(inheritedUsage)) return null;
+  return (
+    <button
+      type="button"
+      class="text-button totals"
+      title="What the calls of models took: show the details"
+      onClick={() => (panel.value = "details")}
+    >
+      <Icon node={Gauge} size={13} /> <span class="unseen">Used: </span>
+      {hasCalls(usage) && sumsLine(usage)}
+      {hasCalls(usage) && hasCalls(inheritedUsage) && ", "}
+      {hasCalls(inheritedUsage) && `inherited ${sumsLine(inheritedUsage)}`}
+    </button>
   );
 }
 

@@ -1,17 +1,20 @@
 import type { ComponentChildren } from "preact";
 import { ticketText } from "../../api/ticket.js";
+import type { Session, UsageSums } from "../../api/types.js";
 import type { Conversation } from "../../state/conversation.js";
 import { linkTo, sessionLink } from "../../state/route.js";
 import { filterByOwner, filterText } from "../../state/session-filter.js";
 import { sessionById } from "../../state/session-list.js";
+import { hasCalls, sumsFacts } from "../../state/usage-sums.js";
 import { count, whole } from "../../text/format.js";
 import { copyText } from "../copy.js";
 import { JsonTree } from "../parts/json-tree.js";
+import { Said } from "../said.js";
 
 /** Everything that the service knows about the session except its messages. */
 export function DetailsPanel({ conversation }: { conversation: Conversation }) {
   const session = conversation.session.value;
-  if (session === undefined) return <p class="panel-note">Reading…</p>;
+  if (session === undefined) return <Said what="loading" />;
   const { sessionId, parentId, forkPointId, owner, labels = {}, metadata = {} } = session;
   const forkPoint = Math.max(0, Number(session.inheritedCount) - 1);
   return (
@@ -28,6 +31,7 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
           <FilterChip text={owner} title="Sessions of this owner" onClick={() => filterByOwner(owner)} />
         </Fact>
       )}
+      <UsageFacts session={session} />
       <Fact name="Messages">{count(conversation.history.count.value)}</Fact>
       {parentId && (
         <Fact name="Parent">
@@ -68,6 +72,36 @@ export function DetailsPanel({ conversation }: { conversation: Conversation }) {
         </Fact>
       )}
     </dl>
+  );
+}
+
+/** What the calls of models took, of this session and of what it inherited, so that nothing seems to count twice. */
+function UsageFacts({ session: { usage, inheritedUsage } }: { session: Session }) {
+  const own = hasCalls(usage);
+  const inherited = hasCalls(inheritedUsage);
+  if (!own && !inherited) return <Fact name="Usage">No call of a model is reported</Fact>;
+  return (
+    <>
+      {own && <UsageFact name={inherited ? "Usage of its own messages" : "Usage"} sums={usage} />}
+      {inherited && <UsageFact name="Usage of inherited messages" sums={inheritedUsage} />}
+    </>
+  );
+}
+
+function UsageFact({ name, sums }: { name: string; sums: UsageSums }) {
+  return (
+    <Fact name={name}>
+      <table class="figures">
+        <tbody>
+          {sumsFacts(sums).map(([what, value]) => (
+            <tr key={what}>
+              <th scope="row">{what}</th>
+              <td>{value}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Fact>
   );
 }
 

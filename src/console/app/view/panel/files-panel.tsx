@@ -3,9 +3,9 @@ import type { Attachment } from "../../api/types.js";
 import { AttachmentPages } from "../../state/attachment-list.js";
 import type { Conversation } from "../../state/conversation.js";
 import { linkTo } from "../../state/route.js";
-import { reasonOf } from "../../state/toasts.js";
 import { leavePanel } from "../../state/ui.js";
 import { FileLine } from "../parts/attachment.js";
+import { Said } from "../said.js";
 
 /** The attachments that the session shows, and which messages they belong to. */
 export function FilesPanel({ conversation }: { conversation: Conversation }) {
@@ -17,10 +17,11 @@ export function FilesPanel({ conversation }: { conversation: Conversation }) {
   const revision = conversation.session.value?.revision;
   useEffect(() => void pages.read(left.signal), [pages, left, count, revision]);
   const attachments = pages.attachments.value;
-  if (pages.error.value !== undefined) return <p class="bad">{reasonOf(pages.error.value)}</p>;
-  if (attachments === undefined) return <p class="panel-note">Reading…</p>;
+  if (pages.error.value !== undefined)
+    return <Said what="failed" error={pages.error.value} onRetry={() => void pages.read(left.signal)} />;
+  if (attachments === undefined) return <Said what="loading" />;
   if (attachments.length === 0) {
-    return <p class="panel-note">No message of this session has a file. To add one, drag it to the messages.</p>;
+    return <Said what="empty">No message of this session has a file. To add one, drag it to the messages.</Said>;
   }
   return (
     <>

@@ -1,24 +1,27 @@
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { titleOf } from "../../state/actions.js";
+import { MAX_COMPARED } from "../../state/comparison.js";
 import type { Conversation } from "../../state/conversation.js";
 import { Family, type FamilyNode } from "../../state/family.js";
 import { linkTo, sessionLink } from "../../state/route.js";
-import { reasonOf } from "../../state/toasts.js";
 import { jump, leavePanel } from "../../state/ui.js";
 import { recently } from "../../text/format.js";
+import { Said } from "../said.js";
 
 /** The tree of forks, and where each left the one above it. */
 export function ForksPanel({ conversation }: { conversation: Conversation }) {
   const family = useMemo(() => new Family(), [conversation]);
+  const [tries, setTries] = useState(0);
   const revision = conversation.session.value?.revision;
   useEffect(() => {
     const left = new AbortController();
     void family.read(conversation.sessionId, left.signal);
     return () => left.abort();
-  }, [family, conversation, revision]);
+  }, [family, conversation, revision, tries]);
   const root = family.root.value;
-  if (family.error.value !== undefined) return <p class="bad">{reasonOf(family.error.value)}</p>;
-  if (root === undefined) return <p class="panel-note">Reading…</p>;
+  if (family.error.value !== undefined)
+    return <Said what="failed" error={family.error.value} onRetry={() => setTries(tries + 1)} />;
+  if (root === undefined) return <Said what="loading" />;
   const isAlone = root.children.length === 0 && !root.session?.parentId;
   return (
     <>
@@ -27,11 +30,30 @@ export function ForksPanel({ conversation }: { conversation: Conversation }) {
           No fork or share of this session yet. To make one, point at a message and choose “Fork here”, or press f.
         </p>
       )}
+      {!isAlone && (
+        <p class="panel-note">
+          <a href={linkTo({ view: "compare", sessionIds: idsOf(root, conversation.sessionId) })}>
+            Compare them side by side
+          </a>
+          : tokens, cost, and where they part
+        </p>
+      )}
       <ul class="tree">
         <Branch node={root} current={conversation.sessionId} />
       </ul>
     </>
   );
+}
+
+/** The session that is open and those nearest to it in the list, as many as can be compared. */
+function idsOf(root: FamilyNode, current: string): readonly string[] {
+  const all = (node: FamilyNode): readonly string[] => [
+    ...(node.session ? [node.sessionId] : []),
+    ...node.children.flatMap(all),
+  ];
+  const ids = all(root);
+  const from = Math.max(0, Math.min(ids.indexOf(current) - 1, ids.length - MAX_COMPARED));
+  return ids.slice(from, from + MAX_COMPARED);
 }
 
 function Branch({ node, current }: { node: FamilyNode; current: string }) {
@@ -52,6 +74,17 @@ function Branch({ node, current }: { node: FamilyNode; current: string }) {
             <LeftAt parentId={session.parentId} inherited={Number(session.inheritedCount)} current={current} />
           )}
           {session && recently(session.updateTime)}
+          {session && !isCurrent && (
+            <>
+              {" · "}
+              <a
+                href={linkTo({ view: "compare", sessionIds: [current, sessionId] })}
+                aria-label={`Compare with ${titleOf(session)}`}
+              >
+                compare
+              </a>
+            </>
+          )}
         </span>
       </div>
       {children.length > 0 && (

@@ -4,12 +4,11 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { CallIndex } from "../../parts/call-index.js";
 import type { Conversation } from "../../state/conversation.js";
 import { Outline, type OutlineEntry } from "../../state/outline.js";
-import { reasonOf } from "../../state/toasts.js";
 import { jump, leavePanel } from "../../state/ui.js";
 import { clock, count, dayOf, plural } from "../../text/format.js";
 import { Icon } from "../icon.js";
 import { NoText } from "../no-text.js";
-import { WayOn } from "../problem.js";
+import { Said } from "../said.js";
 
 /** How long after a change the outline is read again. */
 const AGAIN_MS = 1500;
@@ -83,13 +82,9 @@ function Summary(props: { outline: Outline; total: number; asked: number; failed
   const error = outline.walk.error.value;
   const readTo = outline.readTo.value;
   if (error !== undefined) {
-    return (
-      <p class="panel-note bad" role="alert">
-        {reasonOf(error)} <WayOn error={error} class="text-button" onRetry={() => void outline.read()} />
-      </p>
-    );
+    return <Said what="failed" error={error} onRetry={() => void outline.read()} />;
   }
-  if (readTo === undefined) return <p class="panel-note">Reading…</p>;
+  if (readTo === undefined) return <Said what="loading" />;
   return (
     <p class="panel-note">
       {plural(asked, "request")},{" "}

@@ -7,10 +7,12 @@ import { FilesPanel } from "./files-panel.js";
 import { ForksPanel } from "./forks-panel.js";
 import { OutlinePanel } from "./outline-panel.js";
 import { SearchPanel } from "./search-panel.js";
+import { TimelinePanel } from "./timeline-panel.js";
 
 const TITLES: Readonly<Record<PanelName, string>> = {
   outline: "Outline",
   search: "Search",
+  timeline: "Timeline",
   forks: "Forks",
   files: "Files",
   details: "Details",
@@ -29,6 +31,7 @@ export function SidePanel({ conversation }: { conversation: Conversation }) {
       <section class="panel-body" tabindex={0} aria-label={`${TITLES[name]} of this session`}>
         {name === "outline" && <OutlinePanel conversation={conversation} />}
         {name === "search" && <SearchPanel conversation={conversation} />}
+        {name === "timeline" && <TimelinePanel conversation={conversation} />}
         {name === "forks" && <ForksPanel conversation={conversation} />}
         {name === "files" && <FilesPanel conversation={conversation} />}
         {name === "details" && <DetailsPanel conversation={conversation} />}

@@ -1,0 +1,98 @@
+import { signal } from "@preact/signals";
+import { getSession, listMessages } from "../api/calls.js";
+import type { Message, Session, UsageSums } from "../api/types.js";
+import { viewsOf } from "../parts/recognise.js";
+import { firstLine } from "../text/format.js";
+import { added, without } from "./usage-sums.js";
+
+/** How many sessions are compared at once. */
+export const MAX_COMPARED = 6;
+
+/** A session beside others. */
+export interface Compared {
+  readonly session: Session;
+  readonly count: number;
+  /** Of all messages that it shows. */
+  readonly total: UsageSums;
+  /** Of the messages after the last one that all have in common; undefined when it is not known. */
+  readonly since: UsageSums | undefined;
+  /** The first message that it does not have in common with the others. */
+  readonly next: { readonly role: string; readonly text: string } | undefined;
+}
+
+export interface Comparison {
+  readonly columns: readonly Compared[];
+  /** How many messages all of them begin with. */
+  readonly common: number;
+}
+
+/** Sessions side by side, with what they have in common. */
+export class Comparer {
+  readonly comparison = signal<Comparison | undefined>(undefined);
+  readonly error = signal<unknown>(undefined);
+
+  async read(sessionIds: readonly string[], signal: AbortSignal): Promise<void> {
+    try {
+      const ids = [...new Set(sessionIds)].slice(0, MAX_COMPARED);
+      const sessions = await Promise.all(ids.map((sessionId) => getSession(sessionId, signal)));
+      const common = await commonCount(sessions, signal);
+      const columns = await Promise.all(sessions.map((session) => columnOf(session, sessions, common, signal)));
+      if (signal.aborted) return;
+      this.comparison.value = { columns, common };
+      this.error.value = undefined;
+    } catch (error) {
+      if (!signal.aborted) this.error.value = error;
+    }
+  }
+}
+
+async function columnOf(
+  session: Session,
+  all: readonly Session[],
+  common: number,
+  signal: AbortSignal,
+): Promise<Compared> {
+  const count = Number(session.messageCount ?? 0);
+  const total = added(session.usage, session.inheritedUsage);
+  const shared = sharedUsage(all, common);
+  const since = shared && without(total, shared);
+  const found = common < count ? await messageAt(session.sessionId, common, signal) : undefined;
+  return { session, count, total, since, next: found && { role: found.info.role, text: textOf(found) } };
+}
+
+/** The usage of the messages in common: what one of the sessions inherited, if it began with just these. */
+function sharedUsage(all: readonly Session[], common: number): UsageSums | undefined {
+  if (common === 0) return {};
+  return all.find(({ inheritedCount }) => Number(inheritedCount) === common)?.inheritedUsage;
+}
+
+function textOf(message: Message): string {
+  const text = viewsOf(message).find((view) => view.kind === "text");
+  return text?.kind === "text" ? firstLine(text.text) : "";
+}
+
+/** How many messages all sessions begin with. Halves the distance in each step, because what follows never rejoins. */
+async function commonCount(sessions: readonly Session[], signal: AbortSignal): Promise<number> {
+  if (sessions.length < 2) return 0;
+  let low = 0;
+  let high = Math.min(...sessions.map(({ messageCount }) => Number(messageCount ?? 0)));
+  // Most forks have left where they began, so this is tried first.
+  const likely = sessions.map(({ inheritedCount }) => Number(inheritedCount)).filter((count) => count > 0);
+  let middle = likely.length > 0 ? Math.min(high, ...likely) : Math.ceil(high / 2);
+  while (low < high) {
+    if (middle === 0 || (await isCommon(sessions, middle - 1, signal))) low = middle;
+    else high = middle - 1;
+    // One more than a likely place decides it at once.
+    middle = low === middle && likely.includes(low) ? Math.min(high, low + 1) : Math.ceil((low + high) / 2);
+  }
+  return low;
+}
+
+async function isCommon(sessions: readonly Session[], position: number, signal: AbortSignal): Promise<boolean> {
+  const found = await Promise.all(sessions.map(({ sessionId }) => messageAt(sessionId, position, signal)));
+  return new Set(found.map((message) => message?.info.id)).size === 1;
+}
+
+async function messageAt(sessionId: string, position: number, signal: AbortSignal): Promise<Message | undefined> {
+  return (await listMessages(sessionId, { offset: position, limit: 1 }, signal)).messages[0];
+}
