@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -24,13 +24,20 @@ const FILES = {
   "/console/docs.css": "docs.css",
 };
 
+/** Names of the files that the console loads when they are needed. */
+const PIECE = /^piece-[\w-]+\.js$/;
+
 /** Where the build puts the web page: beside the bundle. */
 const BUILT = new URL("./assets/", import.meta.url);
 
 /** The console at `/` and the API reference at `/docs`, as `buildConsole` made them. They load nothing else. */
 export function readPages(folder?: string): readonly Page[] {
   const base = folder === undefined ? BUILT : pathToFileURL(`${folder}/`);
-  return Object.entries(FILES).map(([path, file]) => makePage(path, new URL(file, base)));
+  // The source runs without a built page, too.
+  const built = existsSync(base) ? readdirSync(base) : [];
+  const pieces = built.filter((file) => PIECE.test(file));
+  const files = [...Object.entries(FILES), ...pieces.map((file) => [`/console/${file}`, file] as const)];
+  return files.map(([path, file]) => makePage(path, new URL(file, base)));
 }
 
 /** Marks the console's page, so that it offers to search messages. The other pages stay as they are. */

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
+import { firstLine } from "../../../parts/lines.js";
+import { viewsOf } from "../../../parts/recognise.js";
 import { getSession, listMessages } from "../api/calls.js";
 import type { Message, Session, UsageSums } from "../api/types.js";
-import { viewsOf } from "../parts/recognise.js";
-import { firstLine } from "../text/format.js";
 import { added, without } from "./usage-sums.js";
 
 /** How many sessions are compared at once. */

@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
+import type { CallStatus } from "../../../parts/part-view.js";
+import { viewsOf } from "../../../parts/recognise.js";
 import type { Message } from "../api/types.js";
 import { outcomeOf } from "../parts/outcome.js";
-import type { CallStatus } from "../parts/part-view.js";
-import { viewsOf } from "../parts/recognise.js";
+import { type MessageUsage, usageOf } from "../parts/usage.js";
 import type { History } from "./history.js";
-import { type MessageUsage, usageOf } from "./message-usage.js";
 
 /** Something that ran during a turn. */
 export interface Bar {

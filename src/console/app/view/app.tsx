@@ -3,15 +3,17 @@ import { ticketText } from "../api/ticket.js";
 import { titleOf } from "../state/actions.js";
 import { route } from "../state/route.js";
 import { conversation, isSmall, openConversation } from "../state/ui.js";
-import { Compare } from "./compare.js";
 import { ConversationView } from "./conversation-view.js";
 import { Dialogs } from "./dialogs/dialogs.js";
 import { Home } from "./home.js";
+import { lazy } from "./lazy.js";
 import { LinkOver } from "./link-over.js";
 import { Sidebar } from "./list/sidebar.js";
 import { Search } from "./search.js";
 import { Toasts } from "./toasts.js";
 import { Todos } from "./todos.js";
+
+const Compare = lazy(() => import("./compare.js").then((one) => one.Compare));
 
 const TITLES = { home: "", todos: "Todos", search: "Search", compare: "Compare" } as const;
 

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import { withoutPiles } from "../../../parts/piles.js";
 import { apiKey } from "../api/http.js";
 import type { UsageSums } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
@@ -6,7 +7,6 @@ import { type Compared, Comparer, type Comparison } from "../state/comparison.js
 import { linkTo } from "../state/route.js";
 import { amountOf, callsLine, costs, milliseconds, tokensOf } from "../state/usage-sums.js";
 import { count, duration, plural, whole } from "../text/format.js";
-import { withoutPiles } from "../text/piles.js";
 import { NoText } from "./no-text.js";
 import { PageHead } from "./page-head.js";
 import { Problem } from "./problem.js";

@@ -99,9 +99,8 @@ function Totals({ session: { usage, inheritedUsage } }: { session: Session }) {
       onClick={() => (panel.value = "details")}
     >
       <Icon node={Gauge} size={13} /> <span class="unseen">Used: </span>
-      {hasCalls(usage) && sumsLine(usage)}
-      {hasCalls(usage) && hasCalls(inheritedUsage) && ", "}
-      {hasCalls(inheritedUsage) && `inherited ${sumsLine(inheritedUsage)}`}
+      {hasCalls(usage) ? sumsLine(usage) : "nothing of its own"}
+      {hasCalls(inheritedUsage) && <span class="muted"> + {sumsLine(inheritedUsage)} inherited</span>}
     </button>
   );
 }

@@ -1,11 +1,11 @@
 import { Bot, ChevronLeft, ChevronRight, Wrench } from "lucide";
 import { useEffect, useMemo } from "preact/hooks";
+import { withoutPiles } from "../../../../parts/piles.js";
 import type { Conversation } from "../../state/conversation.js";
 import { usageLine } from "../../state/message-usage.js";
 import { type Bar, Timeline, type Turn } from "../../state/timeline.js";
 import { jump, leavePanel, selected } from "../../state/ui.js";
 import { clock, dayOf, duration, plural } from "../../text/format.js";
-import { withoutPiles } from "../../text/piles.js";
 import { Icon, IconButton } from "../icon.js";
 import { Said } from "../said.js";
 
