@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
+import type { AnnotationCursor } from "../domain/annotation.js";
 import type { AttachmentCursor } from "../domain/attachment.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
@@ -19,7 +20,7 @@ const DEFAULT_NAMESPACE = "default";
  */
 const MOST_CHARACTERS = 64 * 1024;
 
-type Kind = "messages" | "sessions" | "search" | "watch" | "attachments";
+type Kind = "messages" | "sessions" | "search" | "watch" | "attachments" | "annotations";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
@@ -29,6 +30,7 @@ const FIELDS: Record<Kind, string> = {
   search: "string string",
   watch: "string count count",
   attachments: "string string",
+  annotations: "string string integer string",
 };
 
 export function encodeAttachmentToken({ sessionUid, attachmentId }: AttachmentCursor): string {
@@ -38,6 +40,17 @@ export function encodeAttachmentToken({ sessionUid, attachmentId }: AttachmentCu
 export function decodeAttachmentToken(token: string): AttachmentCursor {
   const [sessionUid, attachmentId] = decode("page_token", "attachments", token) as [string, string];
   return { sessionUid, attachmentId };
+}
+
+export function encodeAnnotationToken(cursor: AnnotationCursor): string {
+  const { sessionUid, messageId, createTimeMicros, annotationId } = cursor;
+  return encode("annotations", [sessionUid, messageId, createTimeMicros, annotationId]);
+}
+
+export function decodeAnnotationToken(token: string): AnnotationCursor {
+  const fields = decode("page_token", "annotations", token);
+  const [sessionUid, messageId, createTimeMicros, annotationId] = fields as [string, string, number, string];
+  return { sessionUid, messageId, createTimeMicros, annotationId };
 }
 
 export function encodeMessageToken(cursor: MessageCursor): string {

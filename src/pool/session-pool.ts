@@ -29,6 +29,7 @@ import type {
   LogResult,
   OwnerErasure,
 } from "../storage/storage-provider.js";
+import { AnnotationPool } from "./annotation-pool.js";
 import { AppendQueue } from "./append-queue.js";
 import { AttachmentPool } from "./attachment-pool.js";
 import { computeLoad, computePage, computeSession } from "./computed-reads.js";
@@ -69,6 +70,8 @@ export class SessionPool {
   readonly drafts: DraftPool;
   /** Bytes beside the messages. */
   readonly attachments: AttachmentPool;
+  /** Notes and feedback on messages. */
+  readonly annotations: AnnotationPool;
   readonly #root: PoolContext;
   readonly #appends: AppendQueue;
   readonly #makeId = ulidFactory();
@@ -77,6 +80,7 @@ export class SessionPool {
     this.#root = root;
     this.drafts = new DraftPool(root, this.turnLock);
     this.attachments = new AttachmentPool(root);
+    this.annotations = new AnnotationPool(root, this.turnLock);
     this.#appends = new AppendQueue(this.turnLock, root.limits, (sessionId, appends) =>
       storeTurn(this.#storageFor("appending messages"), sessionId, appends),
     );

@@ -1,5 +1,12 @@
 import type { TicketMark } from "../domain/access.js";
 import type {
+  Annotation,
+  AnnotationChange,
+  AnnotationCursor,
+  AnnotationPage,
+  NewAnnotation,
+} from "../domain/annotation.js";
+import type {
   Attachment,
   AttachmentContent,
   AttachmentCursor,
@@ -532,6 +539,48 @@ export abstract class StorageProvider {
   /** Removes an attachment that nothing stored names. `failed_precondition`: something does. */
   deleteAttachment(_sessionId: string, _attachmentId: string, _call?: Call): Promise<void> {
     return this.#lacks("attachments");
+  }
+
+  /**
+   * Adds an annotation to a message that the session shows. A repeated call with the same id and content gets the same
+   * answer; another caller's author counts as content. `not_found`: the session shows no such message.
+   * `already_exists`: the session has another annotation with this id. `resource_exhausted`: the session, or the
+   * message, has too many. Forks and shares made later take the annotations along; afterwards each has its own.
+   * An erasure of the message erases them.
+   */
+  createAnnotation(_sessionId: string, _annotation: NewAnnotation, _call?: Call): Promise<Annotation> {
+    return this.#lacks("annotations");
+  }
+
+  /**
+   * The annotations of the messages that the session shows, or of one of them unless `messageId` is empty, the oldest
+   * first. A page ends before the limit of bytes, but has at least one. Nothing is skipped or repeated, whatever is
+   * added, changed or removed meanwhile. `invalid_argument`: the cursor belongs to another list.
+   */
+  listAnnotations(
+    _sessionId: string,
+    _options: { readonly messageId: string; readonly limit: number; readonly cursor?: AnnotationCursor | undefined },
+    _call?: Call,
+  ): Promise<AnnotationPage> {
+    return this.#lacks("annotations");
+  }
+
+  /**
+   * Changes an annotation of a message that the session shows; that of its forks stays as it is. `not_found`: there is
+   * none with this id. `invalid_argument`: it would have neither a thumb nor a text.
+   */
+  updateAnnotation(
+    _sessionId: string,
+    _annotationId: string,
+    _change: AnnotationChange,
+    _call?: Call,
+  ): Promise<Annotation> {
+    return this.#lacks("annotations");
+  }
+
+  /** Removes an annotation of a message that the session shows. `not_found`: there is none with this id. */
+  deleteAnnotation(_sessionId: string, _annotationId: string, _call?: Call): Promise<void> {
+    return this.#lacks("annotations");
   }
 
   /** The todo list and its revision. */

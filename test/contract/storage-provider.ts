@@ -4,6 +4,7 @@ import type { StorageProvider } from "../../src/storage/storage-provider.js";
 import { describeAccess } from "./storage-provider/access.js";
 import { describeAccessChanges } from "./storage-provider/access-changes.js";
 import { describeAccessLists } from "./storage-provider/access-lists.js";
+import { describeAnnotations } from "./storage-provider/annotations.js";
 import { describeAppends } from "./storage-provider/appends.js";
 import { describeAttachmentBackups } from "./storage-provider/attachment-backups.js";
 import { describeAttachments } from "./storage-provider/attachments.js";
@@ -138,5 +139,6 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeDraftFollowing(subject);
   describeAttachmentBackups(subject);
   describeAttachments(subject);
+  describeAnnotations(subject);
   describeBackups(subject);
 }

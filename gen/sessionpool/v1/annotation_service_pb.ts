@@ -38,7 +38,7 @@ export type Annotation = Message<"sessionpool.v1.Annotation"> & {
   messageId: string;
 
   /**
-   * Verdict: `up`, `down` or empty.
+   * Verdict: `up`, `down` or empty. An annotation has a verdict, a text or both.
    *
    * @generated from field: string thumb = 3;
    */
@@ -52,8 +52,8 @@ export type Annotation = Message<"sessionpool.v1.Annotation"> & {
   text: string;
 
   /**
-   * Who says it: at most 128 bytes of UTF-8 without control characters. For a caller that is bound to an owner, the
-   * owner if empty.
+   * Who says it: at most 128 bytes of UTF-8 without control characters. A caller that is bound to an owner may leave it
+   * empty or name that owner, who then is the author.
    *
    * @generated from field: string author = 5;
    */
@@ -258,9 +258,10 @@ export const DeleteAnnotationResponseSchema: GenMessage<DeleteAnnotationResponse
 /**
  * Notes and feedback on messages, kept apart from their content.
  *
- * An annotation is not part of the history: it changes no message, position or revision, and no watch tells of it. A
- * fork or share begins with the annotations of the messages that it takes, as they are at that moment; afterwards, each
- * session has its own. Erasing a message erases its annotations. A session has at most 1,000 annotations.
+ * An annotation is not part of the history: it changes no message, position or revision, and WatchMessages does not tell
+ * of it. The session's `update_time` moves. A fork or share begins with the annotations of the messages that it takes, as they are at that moment; afterwards, each
+ * session has its own. Erasing a message erases its annotations. A session has at most 1,000 annotations, and a
+ * message 16.
  *
  * Every RPC may answer `not_found` (no such session), `invalid_argument`, and the errors that SessionService lists for
  * all RPCs.
@@ -273,7 +274,8 @@ export const AnnotationService: GenService<{
    *
    * A retry with the same `annotation_id` and the same content is safe: it gets the same answer. Errors: `not_found`
    * (no such session or message), `already_exists` (the session has another annotation with this id),
-   * `resource_exhausted` (the session has too many annotations).
+   * `resource_exhausted` (the session or the message has too many annotations), `permission_denied` (another author,
+   * from a caller that is bound to an owner).
    *
    * @generated from rpc sessionpool.v1.AnnotationService.CreateAnnotation
    */

@@ -1,4 +1,5 @@
 import { ownersSeen, type TicketMark } from "../../domain/access.js";
+import type { Annotation, AnnotationPage } from "../../domain/annotation.js";
 import type { Attachment, AttachmentContent, AttachmentPage } from "../../domain/attachment.js";
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
@@ -44,6 +45,7 @@ import {
   type TurnAppend,
   type TurnOutcome,
 } from "../storage-provider.js";
+import { Annotations } from "./annotations/annotations.js";
 import { Appender } from "./append/appender.js";
 import { AttachmentNames } from "./attachments/attachment-names.js";
 import { AttachmentRemoval } from "./attachments/attachment-removal.js";
@@ -105,6 +107,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #snapshots: Snapshots;
   readonly #restorer: Restorer;
   readonly #attachments: Attachments;
+  readonly #annotations: Annotations;
 
   constructor(store: LogStore, options: EngineOptions = {}) {
     super();
@@ -167,6 +170,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#sweeper = new Sweeper(context, this.#editor, removal);
     this.#snapshots = new Snapshots(context, this.#reader, this.#attachments);
     this.#restorer = new Restorer(context);
+    this.#annotations = new Annotations(context, sideLogs);
   }
 
   override async createSession(session: NewSession, call?: Call): Promise<Session> {
@@ -374,6 +378,22 @@ export class LogHistoryProvider extends StorageProvider {
 
   override deleteAttachment(...args: Args<"deleteAttachment">): Promise<void> {
     return this.#attachments.delete(...args);
+  }
+
+  override createAnnotation(...args: Args<"createAnnotation">): Promise<Annotation> {
+    return this.#annotations.create(...args);
+  }
+
+  override listAnnotations(...args: Args<"listAnnotations">): Promise<AnnotationPage> {
+    return this.#annotations.list(...args);
+  }
+
+  override updateAnnotation(...args: Args<"updateAnnotation">): Promise<Annotation> {
+    return this.#annotations.update(...args);
+  }
+
+  override deleteAnnotation(...args: Args<"deleteAnnotation">): Promise<void> {
+    return this.#annotations.delete(...args);
   }
 
   override followMessages(

@@ -170,10 +170,16 @@ export function ancestryGroups(ancestry: readonly AncestrySegment[]): AncestrySe
   return groups;
 }
 
-type Named = Pick<SessionRecord, "segments" | "ancestry" | "undo">;
+type History = Pick<SessionRecord, "segments" | "ancestry" | "undo">;
+type Named = History & Pick<SessionRecord, "annotations">;
 
 /** Everything that a record names, except its open log. */
 export function namedSegments(record: Named): readonly Segment[] {
+  return [...namedMessages(record), ...(record.annotations ?? [])];
+}
+
+/** The messages that a record names, except those of its open log. */
+export function namedMessages(record: History): readonly Segment[] {
   return [...record.segments, ...record.ancestry, ...(record.undo?.segments ?? [])];
 }
 

@@ -166,6 +166,8 @@ export interface SessionRecord extends SessionFields {
     readonly segments: readonly Segment[];
     readonly lastTimestampMicros: number;
   } | null;
+  /** The places of its annotations, in no order; absent when there are none. */
+  readonly annotations?: readonly Segment[] | undefined;
   /** The other logs that entries may be appended to. */
   readonly namedLogs: readonly NamedLog[];
   /** Drafts that are open, and those that ended most recently, in the order in which they were started. */

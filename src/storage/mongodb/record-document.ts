@@ -64,6 +64,8 @@ export interface RecordDocument {
   readonly log: string;
   readonly last_timestamp: Long | number;
   readonly ancestry: readonly (Segment & { readonly session_id: string; readonly uid?: string })[];
+  /** Absent when there are none. */
+  readonly annotations?: readonly Segment[];
   readonly undo: { readonly segments: readonly Segment[]; readonly last_timestamp: Long | number } | null;
   /** Absent in documents of version 0.1.0, which have `side_log` instead. */
   readonly named_logs?: readonly ({
@@ -167,6 +169,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
       sessionId: session_id,
       ...(uid !== undefined && { uid }),
     })),
+    ...(document.annotations && { annotations: document.annotations.map(segmentOf) }),
     undo: undo && { segments: undo.segments.map(segmentOf), lastTimestampMicros: Number(undo.last_timestamp) },
     namedLogs: namedLogsOf(document),
     drafts: draftsOf(document),
@@ -220,6 +223,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
       session_id: sessionId,
       ...(uid !== undefined && { uid }),
     })),
+    ...(record.annotations && { annotations: record.annotations.map(segmentOf) }),
     undo: undo && { segments: undo.segments.map(segmentOf), last_timestamp: int64(undo.lastTimestampMicros) },
     named_logs: record.namedLogs.map((named) => ({ log: named.log, purpose: named.purpose, ...markedTime(named) })),
     ...(record.drafts.length > 0 && { drafts: record.drafts.map(draftOf), drafting: true }),

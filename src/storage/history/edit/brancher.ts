@@ -90,6 +90,7 @@ export class Brancher {
         segments: inherited.segments,
         lastTimestampMicros: inherited.lastTimestampMicros ?? 0,
         ancestry: source.record.ancestry,
+        annotations: inherited.segments.length === 0 ? undefined : source.record.annotations,
         sources: [source.record.uid],
         origin: { kind, sourceSessionId: sourceId, sourceUid: source.record.uid, upToMessageId },
       });

@@ -7,7 +7,7 @@ import { locate } from "../read/lookup.js";
 import { openSegments } from "../read/pieces.js";
 import { recordBatches } from "../record-batches.js";
 import { isWritable, openDrafts, ownerOf } from "../record-facts.js";
-import { logsOf, namedSegments, OPEN_END } from "../segments.js";
+import { logsOf, namedMessages, namedSegments, OPEN_END } from "../segments.js";
 import { draftLogs, endedLogs } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
 
@@ -106,9 +106,9 @@ export class ErasedMessages {
   }
 }
 
-/** What a record names, and all of the logs that are being written. */
+/** The messages that a record names, and all of the logs that are being written. */
 function reachable(record: SessionRecord) {
   const written = record.namedLogs.filter(({ purpose }) => purpose === "copy");
   const logs = [record.log, ...written.map(({ log }) => log)];
-  return [...namedSegments(record), ...logs.map((log) => ({ log, first: 1, last: OPEN_END }))];
+  return [...namedMessages(record), ...logs.map((log) => ({ log, first: 1, last: OPEN_END }))];
 }

@@ -1,8 +1,9 @@
+import { permits } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
 import { untilCallEnd } from "../../../domain/call-end.js";
 import { DomainError } from "../../../domain/errors.js";
 import type { Head, HistoryContext } from "../heads.js";
-import type { Entry, NamedLog, SessionRecord } from "../log-store.js";
+import type { Entry, NamedLog, NextRecord, SessionRecord } from "../log-store.js";
 import { namesLog } from "../record-facts.js";
 import { Again } from "../retries.js";
 import type { EditorWait } from "./editor-wait.js";
@@ -111,6 +112,39 @@ export class SideLogs {
   }
 
   /**
+   * Replaces fields of the record, with the entries of a side log in use, without an edit of the history: the open log
+   * stays. Null: the change gave up, or the record does not name the log any more.
+   */
+  async settle(
+    { record, log }: SideLog,
+    change: (now: SessionRecord) => Partial<NextRecord> | null,
+    call?: Call,
+  ): Promise<true | null> {
+    const isReplaced = await this.replaceFields(
+      record,
+      (now) => {
+        const fields = namesLog(now, log) ? change(now) : null;
+        return fields && { ...fields, namedLogs: now.namedLogs.filter((named) => named.log !== log) };
+      },
+      call,
+    );
+    return isReplaced ? true : null;
+  }
+
+  /**
+   * Replaces fields of a record, planned anew as often as somebody else is first. Resolves to whether it did: not when
+   * the change gave up, the session was deleted, or the caller may not see it any more.
+   */
+  async replaceFields(
+    seen: SessionRecord,
+    change: (now: SessionRecord) => Partial<NextRecord> | null,
+    call?: Call,
+  ): Promise<boolean> {
+    // Rule: access-by-the-record.
+    return (await this.#change(seen, call, (now) => (permits(call, now) ? change(now) : null))) !== null;
+  }
+
+  /**
    * Waits until all side logs that were named before this one are finished or given up. Only one of two copies of a
    * whole history can be used, so the later one waits for the earlier one. A writer whose log does not grow for a while
    * counts as dead. Resolves to the head then; null when the record does not name this log any more.
@@ -154,26 +188,25 @@ export class SideLogs {
 
   #name(seen: SessionRecord, call?: Call): Promise<SideLog | null> {
     const named: NamedLog = { log: this.#context.newLog(seen.uid), purpose: "copy" };
-    return this.#change(seen, call, ({ namedLogs }) => [...namedLogs, named].slice(-MAX_NAMED_LOGS)).then(
-      (record) => record && { log: named.log, record },
-    );
+    return this.#change(seen, call, ({ namedLogs }) => ({
+      namedLogs: [...namedLogs, named].slice(-MAX_NAMED_LOGS),
+    })).then((record) => record && { log: named.log, record });
   }
 
   async #unname({ record, log }: SideLog): Promise<void> {
     await this.#change(record, undefined, ({ namedLogs }) => {
       const left = namedLogs.filter((named) => named.log !== log);
-      return left.length < namedLogs.length ? left : null;
+      return left.length < namedLogs.length ? { namedLogs: left } : null;
     });
   }
 
   /**
-   * Changes the names of a record, whatever others change meanwhile. Null: the session was deleted, or its record needs
-   * no change.
+   * Changes a record, whatever others change meanwhile. Null: the session was deleted, or its record needs no change.
    */
   #change(
     seen: SessionRecord,
     call: Call | undefined,
-    change: (record: SessionRecord) => readonly NamedLog[] | null,
+    change: (record: SessionRecord) => Partial<NextRecord> | null,
   ): Promise<SessionRecord | null> {
     let known: SessionRecord | null = seen;
     return this.#context.retrying(seen.sessionId, call, async (saw) => {
@@ -181,9 +214,9 @@ export class SideLogs {
       known = null;
       if (!record || record.deleted) return null;
       saw(record);
-      const namedLogs = change(record);
-      if (!namedLogs) return null;
-      const stored = await this.#parts.replacer.replace(record, { ...nextOf(record), namedLogs }, call);
+      const fields = change(record);
+      if (!fields) return null;
+      const stored = await this.#parts.replacer.replace(record, { ...nextOf(record), ...fields }, call);
       if (!stored) throw new Again();
       return stored;
     });

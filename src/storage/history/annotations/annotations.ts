@@ -1,0 +1,238 @@
+import {
+  type Annotation,
+  type AnnotationChange,
+  type AnnotationCursor,
+  type AnnotationPage,
+  authorFor,
+  checkSaysSomething,
+  compareAnnotations,
+  isSameAnnotation,
+  MOST_ANNOTATIONS,
+  MOST_ANNOTATIONS_OF_MESSAGE,
+  type NewAnnotation,
+} from "../../../domain/annotation.js";
+import type { Call } from "../../../domain/call.js";
+import { isSameMessage } from "../../../domain/erasure.js";
+import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
+import { cutAtBytes } from "../../../domain/page.js";
+import type { StorageProvider } from "../../storage-provider.js";
+import { bytesOf } from "../byte-counts.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
+import type { Entry, NextRecord, Segment, SessionRecord } from "../log-store.js";
+import { locate, locateOnHead, readSegments } from "../read/lookup.js";
+import { Again } from "../retries.js";
+import { isSameList, joinSegments, segmentsWithout } from "../segments.js";
+import type { SideLogs, Unplaced } from "../write/side-logs.js";
+import { toAnnotation, toEntry } from "./annotation-entry.js";
+import { mergeAnnotations } from "./merge-annotations.js";
+
+/** A record that would name more segments of annotations has them merged first. */
+const MOST_SEGMENTS = 64;
+
+/** What an annotation takes in an answer beside its texts, at most. */
+const FIXED_BYTES = 512;
+
+/** An annotation where it is stored. */
+interface Held {
+  readonly entry: Entry;
+  readonly annotation: Annotation;
+}
+
+/** What a change does: the entry that it writes, and the place that it gives up. */
+interface Plan<T> {
+  readonly answer: T;
+  readonly add?: Unplaced | undefined;
+  readonly remove?: Entry | undefined;
+}
+
+/**
+ * Notes and feedback on messages. Each is an entry of a side log that the record names among its `annotations`, so a
+ * fork takes them by naming the same places. Changes replace the record, and need no fresh open log.
+ */
+export class Annotations {
+  readonly #context: HistoryContext;
+  readonly #sideLogs: SideLogs;
+
+  constructor(context: HistoryContext, sideLogs: SideLogs) {
+    this.#context = context;
+    this.#sideLogs = sideLogs;
+  }
+
+  /** Implements {@link StorageProvider.createAnnotation}. */
+  async create(sessionId: string, given: NewAnnotation, call?: Call): Promise<Annotation> {
+    const annotationId = given.annotationId || this.#context.options.newMessageId();
+    const { messageId, thumb = "", text = "" } = given;
+    const content = { thumb, text, author: authorFor(call, given.author) ?? "" };
+    return this.#change(sessionId, call, async (head, held) => {
+      const known = held.find(({ annotation }) => annotation.annotationId === annotationId)?.annotation;
+      if (known && isSameAnnotation(known, { messageId, ...content })) return { answer: known };
+      if (known) throw taken(annotationId, sessionId);
+      const message = (await locateOnHead(this.#context, head, [messageId], call)).get(messageId)?.entry;
+      if (message === undefined) {
+        await this.#context.checkCurrent(head.record, call);
+        throw notFound("Message", messageId);
+      }
+      checkRoom(held, message, sessionId);
+      const createTimeMicros = this.#context.options.nowMicros();
+      const annotation = { annotationId, messageId, ...content, createTimeMicros, updateTimeMicros: createTimeMicros };
+      return { answer: annotation, add: toEntry(annotation, message) };
+    });
+  }
+
+  /** Implements {@link StorageProvider.updateAnnotation}. */
+  async update(sessionId: string, annotationId: string, change: AnnotationChange, call?: Call): Promise<Annotation> {
+    const author = change.author === undefined ? undefined : authorFor(call, change.author);
+    return this.#change(sessionId, call, async (head, held) => {
+      const { entry, annotation } = await this.#find(head, held, annotationId, call);
+      const { thumb = annotation.thumb, text = annotation.text } = change;
+      const content = { thumb, text, author: author ?? annotation.author };
+      checkSaysSomething(content);
+      if (isSameAnnotation(annotation, { messageId: annotation.messageId, ...content })) return { answer: annotation };
+      const updateTimeMicros = Math.max(this.#context.options.nowMicros(), annotation.updateTimeMicros);
+      const updated = { ...annotation, ...content, updateTimeMicros };
+      return { answer: updated, add: toEntry(updated, entry), remove: entry };
+    });
+  }
+
+  /** Implements {@link StorageProvider.deleteAnnotation}. */
+  delete(sessionId: string, annotationId: string, call?: Call): Promise<void> {
+    return this.#change(sessionId, call, async (head, held) => {
+      const { entry } = await this.#find(head, held, annotationId, call);
+      return { answer: undefined, remove: entry };
+    });
+  }
+
+  /** Implements {@link StorageProvider.listAnnotations}. */
+  list(
+    sessionId: string,
+    options: { readonly messageId: string; readonly limit: number; readonly cursor?: AnnotationCursor | undefined },
+    call?: Call,
+  ): Promise<AnnotationPage> {
+    const { messageId, limit, cursor } = options;
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.#context.need(sessionId, call);
+      saw(head);
+      const { uid } = head.record;
+      if (cursor !== undefined && (cursor.sessionUid !== uid || cursor.messageId !== messageId)) {
+        throw invalidArgument("page_token belongs to another session or message_id");
+      }
+      const held = (await this.#read(head, call)).filter(
+        ({ annotation }) =>
+          (messageId === "" || annotation.messageId === messageId) &&
+          (cursor === undefined || compareAnnotations(annotation, cursor) > 0),
+      );
+      const shown = (await this.#shown(head, held, call)).map(({ annotation }) => annotation).sort(compareAnnotations);
+      const { pageBytes } = this.#context.options.limits;
+      const annotations = cutAtBytes(shown.slice(0, limit), pageBytes, sizeOf);
+      const last = annotations.at(-1);
+      if (last === undefined || annotations.length === shown.length) return { annotations };
+      const { createTimeMicros, annotationId } = last;
+      return { annotations, next: { sessionUid: uid, messageId, createTimeMicros, annotationId } };
+    });
+  }
+
+  /** Plans a change on the newest head and carries it out, as often as somebody else is first. */
+  #change<T>(
+    sessionId: string,
+    call: Call | undefined,
+    plan: (head: Head, held: readonly Held[]) => Promise<Plan<T>>,
+  ): Promise<T> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.#context.need(sessionId, call);
+      saw(head);
+      const { record } = head;
+      const held = await this.#read(head, call);
+      const { answer, add, remove } = await plan(head, held);
+      if (add === undefined && remove === undefined) return answer;
+      const before = record.annotations ?? [];
+      if (before.length >= MOST_SEGMENTS) {
+        await mergeAnnotations(
+          this.#sideLogs,
+          head,
+          held.map(({ entry }) => entry),
+          call,
+        );
+        throw new Again();
+      }
+      const left = remove === undefined ? before : segmentsWithout(before, [placeOf(remove)]);
+      const without = left.length === 0 ? undefined : left;
+      if (add !== undefined) await this.#context.quotas.checkBytes(record, bytesOf([add]), call);
+      const isDone =
+        add === undefined
+          ? await this.#sideLogs.replaceFields(record, this.#replacing(before, without), call)
+          : await this.#write(head, before, left, add, call);
+      if (!isDone) throw new Again();
+      return answer;
+    });
+  }
+
+  /** Writes an entry to a side log and names it. Resolves to null when the annotations have changed meanwhile. */
+  #write(head: Head, before: readonly Segment[], left: readonly Segment[], add: Unplaced, call?: Call) {
+    return this.#sideLogs.using(head.record, call, async (side) => {
+      if (!(await this.#sideLogs.append(side, head, 0, [add], call))) return null;
+      const annotations = joinSegments(left, [{ log: side.log, first: 1, last: 1 }]);
+      return this.#sideLogs.settle(side, this.#replacing(before, annotations), call);
+    });
+  }
+
+  /** Replaces the annotations of a record, unless others have changed them since. */
+  #replacing(before: readonly Segment[], annotations: readonly Segment[] | undefined) {
+    return (now: SessionRecord): Partial<NextRecord> | null => {
+      if (!isSameList(now.annotations ?? [], before)) return null;
+      return { annotations, updateTimeMicros: Math.max(now.updateTimeMicros, this.#context.options.nowMicros()) };
+    };
+  }
+
+  /** All annotations of a session that are not erased. Throws `Again` when some were swept after the head was read. */
+  async #read({ record }: Head, call?: Call): Promise<readonly Held[]> {
+    const held: Held[] = [];
+    for (const entry of await readSegments(this.#context, record.annotations ?? [], call)) {
+      const annotation = toAnnotation(entry);
+      if (annotation !== null) held.push({ entry, annotation });
+    }
+    return held;
+  }
+
+  /** Those whose messages the session shows now. Another message may have got the id since. */
+  async #shown(head: Head, held: readonly Held[], call?: Call): Promise<readonly Held[]> {
+    const ids = [...new Set(held.map(({ annotation }) => annotation.messageId))];
+    const located = await locate(this.#context, visibleSegments(head), ids, call);
+    return held.filter(({ entry }) => {
+      const message = located.get(entry.id)?.entry;
+      return message !== undefined && isSameMessage(message, entry);
+    });
+  }
+
+  async #find(head: Head, held: readonly Held[], annotationId: string, call?: Call): Promise<Held> {
+    const found = held.filter(({ annotation }) => annotation.annotationId === annotationId);
+    const [shown] = await this.#shown(head, found, call);
+    if (shown !== undefined) return shown;
+    await this.#context.checkCurrent(head.record, call);
+    throw notFound("Annotation", annotationId);
+  }
+}
+
+function placeOf({ log, seq }: Entry): Segment {
+  return { log, first: seq, last: seq };
+}
+
+function sizeOf({ annotationId, messageId, text, author }: Annotation): number {
+  return FIXED_BYTES + Buffer.byteLength(annotationId + messageId + text + author);
+}
+
+function checkRoom(held: readonly Held[], message: Entry, sessionId: string): void {
+  const session = JSON.stringify(sessionId);
+  if (held.length >= MOST_ANNOTATIONS) {
+    const text = `Session ${session} has ${held.length} annotations; at most ${MOST_ANNOTATIONS} are allowed`;
+    throw new DomainError("resource_exhausted", text);
+  }
+  const ofMessage = held.filter(({ entry }) => isSameMessage(entry, message)).length;
+  if (ofMessage < MOST_ANNOTATIONS_OF_MESSAGE) return;
+  const text = `Message ${JSON.stringify(message.id)} of session ${session} has ${ofMessage} annotations; at most ${MOST_ANNOTATIONS_OF_MESSAGE} are allowed`;
+  throw new DomainError("resource_exhausted", text);
+}
+
+function taken(annotationId: string, sessionId: string): DomainError {
+  const text = `Session ${JSON.stringify(sessionId)} has another annotation ${JSON.stringify(annotationId)}`;
+  return new DomainError("already_exists", text);
+}
