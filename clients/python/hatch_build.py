@@ -25,6 +25,7 @@ REPLACEMENTS = {
     "AsyncDraft": "Draft",
     "AsyncSessionPoolClient": "SessionPoolClient",
     "AsyncUnary": "SyncUnary",
+    "AnnotationServiceAsyncStub": "AnnotationServiceStub",
     "AttachmentServiceAsyncStub": "AttachmentServiceStub",
     "MessageServiceAsyncStub": "MessageServiceStub",
     "SessionServiceAsyncStub": "SessionServiceStub",

@@ -8,8 +8,9 @@ import { checkBytes, checkId, checkIsObject, checkOptionalId, checkText, hasCont
 export const MOST_ANNOTATIONS = 1000;
 export const MOST_ANNOTATIONS_OF_MESSAGE = 16;
 
-const MOST_TEXT_BYTES = 16 * 1024;
-const MOST_AUTHOR_BYTES = 128;
+/** The most bytes of an annotation's text, and of its author. */
+export const MOST_ANNOTATION_BYTES = 16 * 1024;
+export const MOST_AUTHOR_BYTES = 128;
 const THUMBS = ["", "up", "down"] as const;
 
 export type Thumb = (typeof THUMBS)[number];
@@ -30,6 +31,13 @@ export interface Annotation extends AnnotationContent {
   /** Microseconds since 1970. */
   readonly createTimeMicros: number;
   readonly updateTimeMicros: number;
+}
+
+/** An annotation with the message that it is about, as a backup keeps it. */
+export interface StoredAnnotation extends Annotation {
+  /** The session that the message was first written to. */
+  readonly originSessionId: string;
+  readonly messageTimestampMicros: number;
 }
 
 /** An annotation as a caller gives it. It has a thumb, a text or both. */
@@ -72,7 +80,7 @@ export function checkAnnotationChange({ thumb = "", text = "", author = "" }: An
     throw invalidArgument(`annotation.thumb is ${JSON.stringify(thumb)}; it must be "up", "down" or empty`);
   }
   checkText("annotation.text", text);
-  checkBytes("annotation.text", Buffer.byteLength(text), MOST_TEXT_BYTES);
+  checkBytes("annotation.text", Buffer.byteLength(text), MOST_ANNOTATION_BYTES);
   checkText("annotation.author", author);
   checkBytes("annotation.author", Buffer.byteLength(author), MOST_AUTHOR_BYTES);
   if (hasControl(author)) throw invalidArgument("annotation.author must not contain control characters");

@@ -1,3 +1,4 @@
+import type { StoredAnnotation } from "./annotation.js";
 import type { AttachmentContent } from "./attachment.js";
 import type { MessageBody } from "./message-body.js";
 import type { SessionFields } from "./session.js";
@@ -26,6 +27,8 @@ export interface SessionImage<R> extends SessionFields {
   readonly messages: readonly R[];
   /** All messages that an unrevert would bring back; null when there is nothing to bring back. */
   readonly undo: readonly R[] | null;
+  /** Its annotations, also of messages that an unrevert would bring back; absent when there are none. */
+  readonly annotations?: readonly StoredAnnotation[] | undefined;
 }
 
 export interface ImageOrigin {

@@ -40,7 +40,7 @@ it("a process that must first create its store imports a small file completely",
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
-  expect(header).toEqual({ format: "session-pool", version: 3 });
+  expect(header).toEqual({ format: "session-pool", version: 4 });
   expect(sessionLine).toMatchObject({ session: { sessionId: "s", title: "One", messages: [[1, 1]] } });
   expect([messageLine, todosLine]).toEqual([{ message }, { todos: [] }]);
 });
@@ -51,7 +51,7 @@ it("an import takes todos over the default limits, as it takes messages", async 
   const todos = ids.map((id) => ({ id, content: "c", status: "pending", priority: "low" }));
   writeFileSync(
     file,
-    [{ format: "session-pool", version: 3 }, { todos }].map((line) => JSON.stringify(line)).join("\n"),
+    [{ format: "session-pool", version: 4 }, { todos }].map((line) => JSON.stringify(line)).join("\n"),
   );
   const target = ["--storage", `sqlite:${folder}/todos.db`];
   expect(await run(["import", ...target, file])).toMatchObject({ code: 0, stderr: "Imported 0 sessions\n" });

@@ -9,6 +9,7 @@ import { PYTHON_CLIENT, preparePythonClient } from "./python.js";
 
 /** Where the client for TypeScript has each service. */
 const SERVICES: Readonly<Record<string, keyof SessionPoolClient>> = {
+  AnnotationService: "annotations",
   AttachmentService: "attachments",
   MessageService: "messages",
   SessionService: "sessions",

@@ -15,7 +15,7 @@ const EXAMPLE_URL = "postgres://app:password@db1/session_pool";
 
 /** Sessions that were last changed in 2025. A file gives them their times. */
 const OLD_SESSIONS = [
-  { format: "session-pool", version: 3 },
+  { format: "session-pool", version: 4 },
   session("trip", { messages: [[1, 2]], undo: [[1, 3]], labels: { topic: "travel" }, revision: 2 }),
   ...[1, 2, 3].map((n) => message(`m${n}`, n)),
   session("fork", {

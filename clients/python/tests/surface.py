@@ -30,9 +30,15 @@ from session_pool import (
     Todo,
     text,
 )
-from sessionpool.v1 import attachment_service_pb2, message_service_pb2, session_service_pb2, todo_service_pb2
+from sessionpool.v1 import (
+    annotation_service_pb2,
+    attachment_service_pb2,
+    message_service_pb2,
+    session_service_pb2,
+    todo_service_pb2,
+)
 
-FILES = (attachment_service_pb2, message_service_pb2, session_service_pb2, todo_service_pb2)
+FILES = (annotation_service_pb2, attachment_service_pb2, message_service_pb2, session_service_pb2, todo_service_pb2)
 VALUES: Mapping[object, Callable[[], object]] = {
     bool: lambda: True,
     bytes: lambda: b"x",

@@ -1,5 +1,6 @@
 import { Code, ConnectError, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
+import { AnnotationService } from "../../../gen/sessionpool/v1/annotation_service_pb.js";
 import { AttachmentService } from "../../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { type CreateTicketResponse, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
@@ -10,7 +11,10 @@ import { hasFetchStreams, openByEventSource, type Server } from "./event-source.
 import type { WithNumbers } from "./int64.js";
 import { type Key, sendingKey } from "./keys.js";
 import {
+  type Annotation,
+  type ListAnnotationsOptions,
   type ListSessionsOptions,
+  listAnnotations,
   listAttachments,
   listSessions,
   type SearchHit,
@@ -70,6 +74,8 @@ export interface SessionPoolClient {
   readonly todos: ServiceClient<typeof TodoService>;
   /** `uploadAttachment` and `downloadAttachment` of the client move the bytes. */
   readonly attachments: ServiceClient<typeof AttachmentService>;
+  /** Notes and feedback on messages. */
+  readonly annotations: ServiceClient<typeof AnnotationService>;
   /** Served only by the gRPC port, so it needs a `transport` that speaks gRPC. */
   readonly todoTracker: ServiceClient<typeof TodoTrackerService>;
   /**
@@ -108,6 +114,8 @@ export interface SessionPoolClient {
   listAttachments(sessionId: string, options?: PageOptions): AsyncGenerator<Attachment, void, undefined>;
   /** Removes an attachment that nothing names: `failed_precondition` if something does. Sent once. */
   deleteAttachment(sessionId: string, attachmentId: string, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  /** The annotations of the messages that a session shows, the oldest first, read page by page. */
+  listAnnotations(sessionId: string, options?: ListAnnotationsOptions): AsyncGenerator<Annotation, void, undefined>;
   /** Makes a ticket, which opens this session and nothing else, for a page without a key or for a link. */
   createTicket(sessionId: string, options: TicketOptions): Promise<Ticket>;
   /** Ends all tickets of a session, and the watches that they opened. */
@@ -144,12 +152,14 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
   const messages = createServiceClient(MessageService, transport, policy);
   const sessions = createServiceClient(SessionService, transport, policy);
   const attachments = createServiceClient(AttachmentService, transport, policy);
+  const annotations = createServiceClient(AnnotationService, transport, policy);
   const openStream: OpenWatch = (sessionId, start, signal) =>
     messages.watchMessages({ sessionId, ...start }, { signal });
   return {
     sessions,
     messages,
     attachments,
+    annotations,
     todos: createServiceClient(TodoService, transport, policy),
     todoTracker: createServiceClient(TodoTrackerService, transport, policy),
     append: (sessionId, added, appendOptions) => append(messages, sessionId, added, appendOptions),
@@ -162,6 +172,7 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
     downloadAttachment: (sessionId, attachmentId, downloadOptions) =>
       download(rest, policy.retries, sessionId, attachmentId, downloadOptions),
     listAttachments: (sessionId, pageOptions) => listAttachments(attachments, sessionId, pageOptions),
+    listAnnotations: (sessionId, listOptions) => listAnnotations(annotations, sessionId, listOptions),
     deleteAttachment: async (sessionId, attachmentId, callOptions) => {
       await attachments.deleteAttachment({ sessionId, attachmentId }, callOptions);
     },

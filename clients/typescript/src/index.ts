@@ -13,7 +13,14 @@ export { dateOf, timestampOf } from "./dates.js";
 export type { Download, DownloadedAttachment, DownloadOptions } from "./download.js";
 export type { DraftOptions, DraftWriter } from "./draft.js";
 export type { NumberInit, WithNumbers } from "./int64.js";
-export type { ListSessionsOptions, SearchHit, SearchOptions, Session } from "./lists.js";
+export type {
+  Annotation,
+  ListAnnotationsOptions,
+  ListSessionsOptions,
+  SearchHit,
+  SearchOptions,
+  Session,
+} from "./lists.js";
 export {
   type Appended,
   type AppendOptions,

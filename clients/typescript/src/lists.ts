@@ -1,3 +1,7 @@
+import type {
+  AnnotationService,
+  Annotation as StoredAnnotation,
+} from "../../../gen/sessionpool/v1/annotation_service_pb.js";
 import type { AttachmentService } from "../../../gen/sessionpool/v1/attachment_service_pb.js";
 import type { MessageService, SearchHit as SearchHitMessage } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import type {
@@ -12,6 +16,9 @@ import type { Attachment } from "./upload.js";
 
 /** A session as the service returns it, with numbers for its 64-bit integers. */
 export type Session = WithNumbers<StoredSession>;
+
+/** A note or feedback on a message. */
+export type Annotation = WithNumbers<StoredAnnotation>;
 
 /** A message that a search has found. */
 export type SearchHit = WithNumbers<SearchHitMessage>;
@@ -69,4 +76,19 @@ export async function* listAttachments(
 ): AsyncGenerator<Attachment, void, undefined> {
   const all = pages(paging, (page, call) => attachments.listAttachments({ sessionId, ...page }, call));
   for await (const page of all) yield* page.attachments;
+}
+
+export interface ListAnnotationsOptions extends PageOptions {
+  /** Only annotations of this message. */
+  readonly messageId?: string;
+}
+
+/** All annotations of the messages that a session shows, the oldest first. */
+export async function* listAnnotations(
+  annotations: ServiceClient<typeof AnnotationService>,
+  sessionId: string,
+  { messageId = "", ...paging }: ListAnnotationsOptions = {},
+): AsyncGenerator<Annotation, void, undefined> {
+  const all = pages(paging, (page, call) => annotations.listAnnotations({ sessionId, messageId, ...page }, call));
+  for await (const page of all) yield* page.annotations;
 }

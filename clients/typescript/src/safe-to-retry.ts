@@ -1,10 +1,14 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import type { AnnotationService, CreateAnnotationRequest } from "../../../gen/sessionpool/v1/annotation_service_pb.js";
 import type { MessageService, MessageWithParts } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import type { SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { ulid } from "./ulid.js";
 
-type Rpc = keyof (typeof MessageService)["method"] | keyof (typeof SessionService)["method"];
+type Rpc =
+  | keyof (typeof AnnotationService)["method"]
+  | keyof (typeof MessageService)["method"]
+  | keyof (typeof SessionService)["method"];
 type GiveIds = (request: Message) => void;
 
 /** What makes each of these calls safe to repeat: the ids that the service would otherwise choose. */
@@ -12,6 +16,7 @@ const GIVE_IDS: ReadonlyMap<string, GiveIds> = new Map<Rpc, GiveIds>([
   ["appendMessage", (request) => giveMessageId((request as never as One).message)],
   ["appendMessages", (request) => (request as never as Many).messages.forEach(giveMessageId)],
   ["startDraft", (request) => giveMessageId((request as never as One).message)],
+  ["createAnnotation", (request) => giveAnnotationId(request as never as CreateAnnotationRequest)],
   ["createSession", (request) => giveId(request, "sessionId")],
   ["forkSession", (request) => giveId(request, "newSessionId")],
   ["shareSession", (request) => giveId(request, "newSessionId")],
@@ -47,6 +52,10 @@ export function makeSafeToRetry({ idempotency, localName }: DescMethod, request:
 
 function giveMessageId(message: MessageWithParts | undefined): void {
   if (message?.info !== undefined) giveId(message.info, "id");
+}
+
+function giveAnnotationId({ annotation }: CreateAnnotationRequest): void {
+  if (annotation !== undefined) giveId(annotation, "annotationId");
 }
 
 function giveId(owner: object, field: string): void {

@@ -1,10 +1,11 @@
+import { checkNewAnnotation, type StoredAnnotation } from "../../domain/annotation.js";
 import { type Attachment, checkNewAttachment } from "../../domain/attachment.js";
 import type { NewChatMessage, PartAttachment } from "../../domain/chat-message.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Labels } from "../../domain/labels.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { NewSession } from "../../domain/session.js";
-import { checkId } from "../../domain/validate.js";
+import { checkId, checkText } from "../../domain/validate.js";
 import { checkNewMessages } from "../../domain/validate-message.js";
 import { checkNewSession } from "../../domain/validate-session.js";
 import type { NamedNumber, Numbers } from "./session-file.js";
@@ -120,6 +121,22 @@ export const sessionShape = object({
   ancestry: optional(list(object({ sessionId: string, messages: list(numbers) })), []),
   messages: list(numbers),
   undo: optional(list(numbers), null),
+  annotations: optional(
+    list(
+      object({
+        annotationId: string,
+        messageId: string,
+        thumb: oneOf("", "up", "down"),
+        text: string,
+        author: string,
+        createTimeMicros: integer(),
+        updateTimeMicros: integer(),
+        originSessionId: string,
+        messageTimestampMicros: integer(),
+      }),
+    ),
+    undefined,
+  ),
 });
 
 /** A session of a file written by version 0.1.0, in which all its messages follow it. */
@@ -137,6 +154,19 @@ export function checkMessage(message: NewChatMessage, limits: Limits): void {
   asPlainErrors(() => {
     checkId("id", message.id ?? "", limits);
     checkNewMessages([message], limits);
+  });
+}
+
+/** Throws an Error for annotations that no server would accept. */
+export function checkAnnotations(annotations: readonly StoredAnnotation[]): void {
+  const ids = new Set(annotations.map(({ annotationId }) => annotationId));
+  if (ids.size < annotations.length) throw new Error("it has one annotation twice");
+  asPlainErrors(() => {
+    for (const annotation of annotations) {
+      checkId("annotation.annotation_id", annotation.annotationId, BACKUP_LIMITS);
+      checkNewAnnotation(annotation, BACKUP_LIMITS);
+      checkText("annotation.originSessionId", annotation.originSessionId);
+    }
   });
 }
 

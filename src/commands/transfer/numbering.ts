@@ -113,6 +113,7 @@ function fileSession(
     ancestry: ancestry.length > 0 ? ancestry : undefined,
     messages,
     undo: undo ? number(undo) : undefined,
+    annotations: snapshot.annotations?.length ? snapshot.annotations : undefined,
   };
 }
 

@@ -12,6 +12,7 @@ import {
   asPlainErrors,
   attachmentShape,
   BACKUP_LIMITS,
+  checkAnnotations,
   checkAttachment,
   checkSession,
   sessionShape,
@@ -38,7 +39,7 @@ export interface BackupSection {
 }
 
 /**
- * Reads a whole file of version 2 or 3, which has a section for each header. Throws an Error that names the first
+ * Reads a whole file of version 2 to 4, which has a section for each header. Throws an Error that names the first
  * invalid line. An attachment whose bytes are damaged is noted and left out.
  */
 export async function readBackup(source: LineSource, notes: ImportNotes): Promise<readonly BackupSection[]> {
@@ -282,6 +283,7 @@ function imageOf({ ancestry, messages, undo, ...rest }: ReturnType<typeof sessio
 
 function checkImage(image: Image): void {
   checkSession(image, BACKUP_LIMITS);
+  checkAnnotations(image.annotations ?? []);
   asPlainErrors(() => {
     checkText("session.forkPointId", image.forkPointId);
     checkText("session.origin.sourceSessionId", image.origin?.sourceSessionId ?? "");

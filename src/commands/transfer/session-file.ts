@@ -1,3 +1,4 @@
+import type { StoredAnnotation } from "../../domain/annotation.js";
 import type { Attachment } from "../../domain/attachment.js";
 import type { Part } from "../../domain/chat-message.js";
 import type { JsonObject } from "../../domain/json.js";
@@ -11,10 +12,10 @@ import type { Todo } from "../../domain/todo.js";
  * holds the todos. Messages and attachments are numbered from 1 in the order of the file. Sessions name messages, and
  * messages attachments, by number, so that what several of them share is written once.
  */
-export const FILE_HEADER = { format: "session-pool", version: 3 } as const;
+export const FILE_HEADER = { format: "session-pool", version: 4 } as const;
 
-/** The versions that are read in the same way. Files of version 2 have no attachments. */
-export const FILE_VERSIONS: readonly unknown[] = [2, FILE_HEADER.version];
+/** The versions that are read in the same way. Files of version 2 have no attachments, of version 3 no annotations. */
+export const FILE_VERSIONS: readonly unknown[] = [2, 3, FILE_HEADER.version];
 
 /** A file of several namespaces has one such line before the sessions of each. */
 export interface FileHeader {
@@ -45,6 +46,7 @@ export interface FileSession {
   readonly ancestry?: readonly { readonly sessionId: string; readonly messages: readonly Numbers[] }[] | undefined;
   readonly messages: readonly Numbers[];
   readonly undo?: readonly Numbers[] | undefined;
+  readonly annotations?: readonly StoredAnnotation[] | undefined;
 }
 
 export interface FileMessage {

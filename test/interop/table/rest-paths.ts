@@ -59,5 +59,20 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
     method: "DELETE",
     path: "/session/{sessionId}/attachment/{attachmentId}",
   },
+  "AnnotationService.CreateAnnotation": {
+    method: "POST",
+    path: "/session/{sessionId}/annotation",
+    body: "annotation",
+  },
+  "AnnotationService.ListAnnotations": { method: "GET", path: "/session/{sessionId}/annotation" },
+  "AnnotationService.UpdateAnnotation": {
+    method: "PATCH",
+    path: "/session/{sessionId}/annotation/{annotationId}",
+    body: "annotation",
+  },
+  "AnnotationService.DeleteAnnotation": {
+    method: "DELETE",
+    path: "/session/{sessionId}/annotation/{annotationId}",
+  },
   "TodoService.ListTodos": { method: "GET", path: "/{sessionId}/todo", responseBody: "todos" },
 };

@@ -1,3 +1,4 @@
+import { ANNOTATION_ROWS } from "./annotation-rows.js";
 import { ATTACHMENT_ROWS } from "./attachment-rows.js";
 import { DRAFT_ROWS } from "./draft-rows.js";
 import { MESSAGE_EDIT_ROWS } from "./message-edit-rows.js";
@@ -14,6 +15,7 @@ export const ROWS: readonly Row[] = [
   ...MESSAGE_EDIT_ROWS,
   ...SEARCH_ROWS,
   ...DRAFT_ROWS,
+  ...ANNOTATION_ROWS,
   ...ATTACHMENT_ROWS,
   ...TODO_ROWS,
 ];

@@ -16,6 +16,7 @@ const READS = [
   "ListDrafts",
   "GetAttachment",
   "ListAttachments",
+  "ListAnnotations",
   "ListTodos",
 ];
 

@@ -10,6 +10,7 @@
 here. Errors are `SessionPoolError`s, which are `grpc.RpcError`s: look at their `code()`.
 """
 
+from sessionpool.v1.annotation_service_pb2 import Annotation
 from sessionpool.v1.attachment_service_pb2 import Attachment
 from sessionpool.v1.message_service_pb2 import (
     AppendMessageResponse,
@@ -39,6 +40,7 @@ from session_pool.times import time_of, to_datetime, to_timestamp
 from session_pool.values import from_struct, to_struct
 
 __all__ = [
+    "Annotation",
     "AppendMessageResponse",
     "AppendMessagesResponse",
     "AsyncDownload",

@@ -31,7 +31,7 @@ export function backupLines(
   };
   const numbers = new Map(attachments.map(({ attachmentId }, i) => [attachmentId, i + 1]));
   const head = [
-    { format: "session-pool", version: 3 },
+    { format: "session-pool", version: 4 },
     { session: line },
     ...messages.map((message) => ({ message: messageOf(message, sessionId, numbers) })),
   ];

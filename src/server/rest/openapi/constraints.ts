@@ -3,6 +3,7 @@ import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { FieldBehavior, field_behavior as fieldBehavior } from "../../../../gen/google/api/field_behavior_pb.js";
 import { maskableFields } from "../../../api/field-mask.js";
 import { MOST_OWNER_BYTES } from "../../../domain/access.js";
+import { MOST_ANNOTATION_BYTES, MOST_AUTHOR_BYTES } from "../../../domain/annotation.js";
 import { MOST_TEXT_BYTES } from "../../../domain/attachment.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
@@ -57,6 +58,9 @@ export function constraintsFor(limits: Limits): Constraints {
     "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
     "CreateTicketRequest.scope": { enum: ["read", "write"] },
     "UploadAttachmentRequest.name": { maxLength: MOST_TEXT_BYTES, pattern: `^[^${CONTROLS}]*$` },
+    "Annotation.thumb": { enum: ["", "up", "down"] },
+    "Annotation.text": { maxLength: MOST_ANNOTATION_BYTES },
+    "Annotation.author": { maxLength: MOST_AUTHOR_BYTES, pattern: `^[^${CONTROLS}]*$` },
     "UploadAttachmentRequest.sha256": { pattern: "^[0-9A-Fa-f]{64}$" },
   };
   /** Constraints on all fields with a name, because a name means the same in every message. */

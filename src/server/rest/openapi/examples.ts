@@ -17,6 +17,8 @@ const BODIES: Readonly<Record<string, object>> = {
   StartDraftRequest: { message: { info: { id: "m9", role: "assistant" } } },
   ExtendDraftRequest: { version: "1", deltas: [{ appendText: { text: "Late April" } }] },
   FinishDraftRequest: { version: "2", deltas: [{ appendText: { text: " to the middle of May." } }] },
+  CreateAnnotationRequest: { annotationId: "note-1", messageId: "m2", thumb: "up", text: "Right." },
+  UpdateAnnotationRequest: { text: "Right, but say which year." },
   RevertSessionRequest: { upToMessageId: "m1" },
   CreateTicketRequest: { scope: "read" },
   TruncateMessagesRequest: { upToMessageId: "m1" },
@@ -31,6 +33,7 @@ export function exampleBody(request: DescMessage): object | undefined {
 export function exampleInPath({ name, parent }: DescField): string {
   if (name === "session_id") return "trip";
   if (name === "attachment_id") return ATTACHMENT_ID;
+  if (name === "annotation_id") return "note-1";
   return parent.name.endsWith("DraftRequest") ? "m9" : "m1";
 }
 

@@ -19,11 +19,11 @@ import type { StorageProvider } from "../../storage-provider.js";
 import { bytesOf } from "../byte-counts.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, NextRecord, Segment, SessionRecord } from "../log-store.js";
-import { locate, locateOnHead, readSegments } from "../read/lookup.js";
+import { locate, locateOnHead } from "../read/lookup.js";
 import { Again } from "../retries.js";
 import { isSameList, joinSegments, segmentsWithout } from "../segments.js";
 import type { SideLogs, Unplaced } from "../write/side-logs.js";
-import { toAnnotation, toEntry } from "./annotation-entry.js";
+import { type Held, readAnnotations, toEntry } from "./annotation-entry.js";
 import { mergeAnnotations } from "./merge-annotations.js";
 
 /** A record that would name more segments of annotations has them merged first. */
@@ -31,12 +31,6 @@ const MOST_SEGMENTS = 64;
 
 /** What an annotation takes in an answer beside its texts, at most. */
 const FIXED_BYTES = 512;
-
-/** An annotation where it is stored. */
-interface Held {
-  readonly entry: Entry;
-  readonly annotation: Annotation;
-}
 
 /** What a change does: the entry that it writes, and the place that it gives up. */
 interface Plan<T> {
@@ -116,7 +110,7 @@ export class Annotations {
       if (cursor !== undefined && (cursor.sessionUid !== uid || cursor.messageId !== messageId)) {
         throw invalidArgument("page_token belongs to another session or message_id");
       }
-      const held = (await this.#read(head, call)).filter(
+      const held = (await readAnnotations(this.#context, head.record, call)).filter(
         ({ annotation }) =>
           (messageId === "" || annotation.messageId === messageId) &&
           (cursor === undefined || compareAnnotations(annotation, cursor) > 0),
@@ -141,7 +135,7 @@ export class Annotations {
       const head = await this.#context.need(sessionId, call);
       saw(head);
       const { record } = head;
-      const held = await this.#read(head, call);
+      const held = await readAnnotations(this.#context, head.record, call);
       const { answer, add, remove } = await plan(head, held);
       if (add === undefined && remove === undefined) return answer;
       const before = record.annotations ?? [];
@@ -181,16 +175,6 @@ export class Annotations {
       if (!isSameList(now.annotations ?? [], before)) return null;
       return { annotations, updateTimeMicros: Math.max(now.updateTimeMicros, this.#context.options.nowMicros()) };
     };
-  }
-
-  /** All annotations of a session that are not erased. Throws `Again` when some were swept after the head was read. */
-  async #read({ record }: Head, call?: Call): Promise<readonly Held[]> {
-    const held: Held[] = [];
-    for (const entry of await readSegments(this.#context, record.annotations ?? [], call)) {
-      const annotation = toAnnotation(entry);
-      if (annotation !== null) held.push({ entry, annotation });
-    }
-    return held;
   }
 
   /** Those whose messages the session shows now. Another message may have got the id since. */

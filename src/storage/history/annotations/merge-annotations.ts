@@ -3,6 +3,7 @@ import type { Head } from "../heads.js";
 import type { Entry, Segment, SessionRecord } from "../log-store.js";
 import { isSameList } from "../segments.js";
 import type { SideLogs } from "../write/side-logs.js";
+import { layersOf } from "./annotation-entry.js";
 
 /**
  * Copies all annotations of a session to as few logs as possible. An id is unique in a log, so two annotations of one
@@ -42,16 +43,4 @@ export async function mergeAnnotations(
 /** Whether an erasure has left the names of all these logs. */
 function areNamed({ namedLogs }: SessionRecord, written: readonly Segment[]): boolean {
   return written.every((segment) => namedLogs.some(({ log }) => log === segment.log));
-}
-
-/** Lists of entries of different messages. */
-function layersOf(entries: readonly Entry[]): readonly (readonly Entry[])[] {
-  const layers: Entry[][] = [];
-  const counts = new Map<string, number>();
-  for (const entry of entries) {
-    const layer = counts.get(entry.id) ?? 0;
-    counts.set(entry.id, layer + 1);
-    layers[layer] = [...(layers[layer] ?? []), entry];
-  }
-  return layers;
 }

@@ -10,6 +10,7 @@ import type {
   WrittenRange,
 } from "../../../domain/session-image.js";
 import type { StorageProvider } from "../../storage-provider.js";
+import { fromStored, layersOf } from "../annotations/annotation-entry.js";
 import { bytesOf, newRecord, tooLongChain } from "../edit/new-record.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, NextRecord, Origin, Segment } from "../log-store.js";
@@ -19,6 +20,12 @@ import { totalLength } from "../segments.js";
 import { Owners } from "./owners.js";
 import { planRestore, type RestorePlan } from "./restore-plan.js";
 import { RestoredAttachments, sweptAway } from "./restored-attachments.js";
+
+/** Annotations to be restored, and the log that they go to. */
+interface RestoredNotes {
+  readonly log: string;
+  readonly entries: readonly Omit<Entry, "log" | "seq">[];
+}
 
 /** Restores sessions of a backup into a store: messages first, the record last. */
 export class Restorer {
@@ -41,9 +48,10 @@ export class Restorer {
     const sharedAttachments = image.sharedAttachments ?? new Map();
     const sources = await this.#owners.raise(plan.shared, sharedAttachments.values());
     if (sources === null) return { kind: "unshared" };
-    const record = this.#recordOf(image, uid, plan, origin, sources);
+    const notes = this.#notesOf(image, uid);
+    const record = { ...this.#recordOf(image, uid, plan, origin, sources), ...annotationsOf(notes) };
     const attachments = new RestoredAttachments(this.#context, record, sharedAttachments);
-    const kind = await this.#write(record, plan, attachments, read, call);
+    const kind = await this.#write(record, { ...plan, notes }, attachments, read, call);
     if (kind === "restored") return { kind, written: plan.written, attachments: attachments.written };
     await this.#owners.lower(sources);
     return { kind };
@@ -66,9 +74,15 @@ export class Restorer {
     throw tooLongChain(image.sessionId, bytesOf(packed.ancestry), maxAncestryBytes);
   }
 
+  /** Gives the annotations of an image logs, in each of which no message occurs twice. */
+  #notesOf({ annotations = [], sessionId }: RestoredImage, uid: string): readonly RestoredNotes[] {
+    const entries = annotations.map((one) => fromStored(one, sessionId));
+    return layersOf(entries).map((layer) => ({ log: this.#context.newLog(uid), entries: layer }));
+  }
+
   async #write(
     record: NextRecord,
-    plan: RestorePlan,
+    plan: RestorePlan & { readonly notes: readonly RestoredNotes[] },
     attachments: RestoredAttachments,
     read: ReadNumbers,
     call?: Call,
@@ -77,12 +91,13 @@ export class Restorer {
     const { uid, sessionId, sources } = record;
     let full: NextRecord;
     try {
-      const logs = new Set(plan.written.map(({ place }) => place.log));
+      const logs = new Set([...plan.written.map(({ place }) => place.log), ...plan.notes.map(({ log }) => log)]);
       const namedLogs = [...logs].map((log) => ({ log, purpose: "copy" }) as const);
       const hidden = {
         ...record,
         segments: [],
         ancestry: [],
+        annotations: undefined,
         undo: null,
         namedLogs,
         deleted: true,
@@ -90,6 +105,10 @@ export class Restorer {
       } as const;
       if ((await store.createRecord(hidden, call)) === "exists") throw sweptAway(sessionId);
       for (const range of plan.written) await this.#writeRange(range, record, plan, attachments, read, call);
+      for (const { log, entries } of plan.notes) {
+        const placed = entries.map((entry, i) => ({ ...entry, log, seq: i + 1 }));
+        if ((await this.#context.append(record, log, 1, placed, call)) !== placed.length) throw sweptAway(sessionId);
+      }
       if (!(await attachments.areSharedKept(plan.shared, call))) {
         if (await this.#discard(uid, call)) return "unshared";
         throw sweptAway(sessionId);
@@ -191,6 +210,11 @@ export class Restorer {
     const source = sourceLives ? await this.#context.store.readRecord(origin.sourceSessionId, call) : null;
     return { ...rest, sourceUid: source?.uid ?? "" };
   }
+}
+
+function annotationsOf(notes: readonly RestoredNotes[]): Pick<NextRecord, "annotations"> {
+  if (notes.length === 0) return {};
+  return { annotations: notes.map(({ log, entries }) => ({ log, first: 1, last: entries.length })) };
 }
 
 function toEntry(message: BackupMessage, log: string, seq: number, sessionId: string): Entry {

@@ -11,8 +11,9 @@ import type {
   StoredRange,
 } from "../../../domain/session-image.js";
 import type { StorageProvider } from "../../storage-provider.js";
+import { readAnnotations, toStored } from "../annotations/annotation-entry.js";
 import type { Attachments } from "../attachments/attachments.js";
-import { type HistoryContext, visibleSegments } from "../heads.js";
+import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, Origin, Segment, SessionRecord } from "../log-store.js";
 import type { Reader } from "../read/reader.js";
 import { ownerOf } from "../record-facts.js";
@@ -40,9 +41,16 @@ export class Snapshots {
   }
 
   /** Implements {@link StorageProvider.snapshotSession}. */
-  async snapshot(sessionId: string, call?: Call): Promise<SessionSnapshot | null> {
-    const head = await this.#context.load(sessionId, call);
-    if (!head) return null;
+  snapshot(sessionId: string, call?: Call): Promise<SessionSnapshot | null> {
+    return this.#context.retrying(sessionId, call, async (saw) => {
+      const head = await this.#context.load(sessionId, call);
+      if (!head) return null;
+      saw(head);
+      return this.#snapshotOf(head, call);
+    });
+  }
+
+  async #snapshotOf(head: Head, call?: Call): Promise<SessionSnapshot> {
     const { record, atMs } = head;
     const session = this.#reader.sessionOf(head);
     const undo = undoAt(record, head.seq);
@@ -58,6 +66,7 @@ export class Snapshots {
       })),
       messages: ranges(visibleSegments(head)),
       undo: undo && ranges(undo.segments),
+      ...(record.annotations && { annotations: (await readAnnotations(this.#context, record, call)).map(toStored) }),
       isShared: record.forks > 0,
       uid: record.uid,
       atMs,

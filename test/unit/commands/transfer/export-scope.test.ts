@@ -72,7 +72,7 @@ describe("an export of one namespace", () => {
     await create("team-a", "s");
     await use(from, "team-a", ({ sessions }) => sessions.deleteSession("s"));
     await exported();
-    expect(items()).toEqual([{ format: "session-pool", version: 3 }, { todos: [] }]);
+    expect(items()).toEqual([{ format: "session-pool", version: 4 }, { todos: [] }]);
   });
 });
 

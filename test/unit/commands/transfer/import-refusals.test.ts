@@ -10,7 +10,7 @@ const file = join(root, "file.jsonl");
 const database = join(root, "pool.db");
 afterAll(() => rmSync(root, { recursive: true }));
 
-const HEADER = { format: "session-pool", version: 3 };
+const HEADER = { format: "session-pool", version: 4 };
 const END = { todos: [] };
 const times = { createTimeMicros: 1, updateTimeMicros: 2, revision: 1 };
 const session = (given: object = {}) => ({ session: { sessionId: "s", title: "", ...times, messages: [], ...given } });
@@ -337,8 +337,8 @@ const FOREIGN: readonly (readonly [string, string | Buffer, RegExp])[] = [
   ["null", "null", /the file is neither JSON nor/],
   [
     "a future version",
-    '{"format":"session-pool","version":4}\n',
-    /the file has version 4; this program reads versions up to 3$/,
+    '{"format":"session-pool","version":5}\n',
+    /the file has version 5; this program reads versions up to 4$/,
   ],
   ["no version", '{"format":"session-pool"}\n', /the file has version ""/],
   ["lines of another program", '{"type":"x"}\n{"type":"y"}\n', /the file is JSON Lines, but .* the fields type$/],

@@ -60,6 +60,29 @@ describe("export and import", () => {
     });
   });
 
+  it("keep annotations of a session and of its forks, also of reverted messages", async () => {
+    await use(from, async ({ sessions }) => {
+      const parts = [{ id: "", type: "text", text: "x" }];
+      for (const id of ["m1", "m2"]) {
+        await sessions.appendMessages("s", [{ id, role: "user", parts }], { createSession: true });
+      }
+      for (let i = 0; i < 3; i++) await sessions.annotations.create("s", { messageId: "m1", text: `note ${i}` });
+      await sessions.annotations.create("s", { messageId: "m2", thumb: "down", author: "ada" });
+      await sessions.forkSession("s", { newSessionId: "fork" });
+      await sessions.annotations.create("fork", { messageId: "m1", thumb: "up" });
+      await sessions.revertSession("s", "m1");
+    });
+    await exportSessions(target(from), file);
+    for (let i = 0; i < 2; i++) await importSessions(target(to), file);
+    const notes = async ({ sessions }: RootPool) => {
+      await sessions.unrevertSession("s");
+      return Promise.all(["s", "fork"].map((id) => sessions.annotations.list(id)));
+    };
+    const [restored, stored] = [await use(to, notes), await use(from, notes)];
+    expect(restored).toEqual(stored);
+    expect(stored.map(({ annotations }) => annotations.length)).toEqual([4, 5]);
+  });
+
   it("make tokens of the old store invalid in the new one", async () => {
     const { next, at } = await use(from, async (pool) => {
       await fill(pool);

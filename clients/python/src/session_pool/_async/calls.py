@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc
+from sessionpool.v1.annotation_service_pb2_grpc import AnnotationServiceStub
 from sessionpool.v1.attachment_service_pb2_grpc import AttachmentServiceStub
 from sessionpool.v1.message_service_pb2_grpc import MessageServiceStub
 from sessionpool.v1.session_service_pb2_grpc import SessionServiceStub
@@ -14,6 +15,7 @@ from session_pool.retry import Patience
 from session_pool.transport import async_channel, async_sleep
 
 if TYPE_CHECKING:
+    from sessionpool.v1.annotation_service_pb2_grpc import AnnotationServiceAsyncStub
     from sessionpool.v1.attachment_service_pb2_grpc import AttachmentServiceAsyncStub
     from sessionpool.v1.message_service_pb2_grpc import MessageServiceAsyncStub
     from sessionpool.v1.session_service_pb2_grpc import SessionServiceAsyncStub
@@ -37,6 +39,8 @@ class Calls:
     """
     messages: MessageServiceAsyncStub
     """The stub with every RPC of MessageService, for the messages of `sessionpool.v1.message_service_pb2`."""
+    annotations: AnnotationServiceAsyncStub
+    """The stub with every RPC of AnnotationService, for the messages of `sessionpool.v1.annotation_service_pb2`."""
     attachments: AttachmentServiceAsyncStub
     """The stub with every RPC of AttachmentService, for the messages of `sessionpool.v1.attachment_service_pb2`."""
     todos: TodoServiceAsyncStub
@@ -78,6 +82,7 @@ class Calls:
         self._retry_for = retry_for
         self.sessions = SessionServiceStub(self._channel)
         self.messages = MessageServiceStub(self._channel)
+        self.annotations = AnnotationServiceStub(self._channel)
         self.attachments = AttachmentServiceStub(self._channel)
         self.todos = TodoServiceStub(self._channel)
         self.todo_tracker = TodoTrackerServiceStub(self._channel)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from session_pool._async.annotations import Annotations
 from session_pool._async.attachments import Attachments
 from session_pool._async.drafting import Drafting
 from session_pool._async.history import History
@@ -8,7 +9,7 @@ from session_pool._async.todos import Todos
 from session_pool._async.watch import Watching
 
 
-class AsyncSessionPoolClient(Sessions, History, Drafting, Watching, Attachments, Todos):
+class AsyncSessionPoolClient(Sessions, History, Drafting, Watching, Attachments, Annotations, Todos):
     """A client of one server. It keeps its connection until `close` or the end of the `with` block.
 
     Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time.
