@@ -32,6 +32,8 @@ export type { SearchCursor, SearchHit, SearchPage, SearchTerm, Snippet, TextRang
 export { holdsTerms, searchedText } from "./domain/search-text.js";
 export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
 export type { Todo, TodoList } from "./domain/todo.js";
+export type { Usage as MessageUsage, UsageSums } from "./domain/usage.js";
+export { usageOfText, usageText } from "./domain/usage-text.js";
 export { DraftPool } from "./pool/draft-pool.js";
 export type { PoolLogger } from "./pool/pool-context.js";
 export { RootPool, type RootPoolOptions } from "./pool/root-pool.js";
@@ -43,6 +45,8 @@ export { type HistoryOptions, LogHistoryProvider } from "./storage/history/log-h
 export type * from "./storage/history/log-store.js";
 export { MOST_UNINDEXED } from "./storage/history/log-store.js";
 export { isWritable, namesLog, ownerOf, sweepTimeOf } from "./storage/history/record-facts.js";
+export { runningOfText, runningText } from "./storage/history/running-usage.js";
+export { usageRowsOf } from "./storage/history/usage-rows.js";
 export { MemoryStorageProvider } from "./storage/memory/memory-storage-provider.js";
 export { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.js";
 export { StorageManager, type StorageOperations } from "./storage/storage-manager.js";

@@ -28,6 +28,7 @@ import { encodeResumeToken } from "./page-token.js";
 import { toPartAttachment } from "./part-attachment.js";
 import { fromMessageTimestamp, toTimestamp } from "./timestamps.js";
 import { UndecodedMessage } from "./undecoded-message.js";
+import { fromUsage, toUsage, toUsageSums } from "./usage-convert.js";
 
 // Messages are written as literals because the generic `create` costs several times as much, and lists hold hundreds of
 // messages.
@@ -52,6 +53,7 @@ function toInfo(message: ChatMessage, metadata: JsonObject | undefined): Message
     sessionId: message.sessionId,
     position: message.position === undefined ? undefined : BigInt(message.position),
     originSessionId: message.originSessionId ?? "",
+    usage: message.usage && toUsage(message.usage),
   };
 }
 
@@ -77,6 +79,7 @@ export function fromMessageWithParts(field: string, message: MessageWithParts | 
     timestampMicros: fromMessageTimestamp(`${field}.info.timestamp`, info.timestamp),
     parts: message.parts.map(fromPart),
     metadata: info.metadata,
+    usage: fromUsage(`${field}.info.usage`, info.usage),
   };
 }
 
@@ -92,6 +95,7 @@ export function fromMessageChange(field: string, message: MessageWithParts | und
     timestampMicros: fromMessageTimestamp(`${field}.info.timestamp`, info?.timestamp),
     parts: parts.length === 0 ? undefined : parts.map(fromPart),
     metadata: info?.metadata,
+    usage: fromUsage(`${field}.info.usage`, info?.usage),
   };
 }
 
@@ -137,17 +141,20 @@ export function toSession(session: Session): ProtoSession {
     expireTime: session.expireTimeMicros === undefined ? undefined : toTimestamp(session.expireTimeMicros),
     owner: session.owner ?? "",
     lastMessage: session.lastMessage && toPreview(session.lastMessage),
+    usage: session.usage && toUsageSums(session.usage),
+    inheritedUsage: session.inheritedUsage && toUsageSums(session.inheritedUsage),
   };
 }
 
-function toPreview({ messageId, role, timestampMicros, text }: MessagePreview): ProtoPreview {
+function toPreview({ messageId, role, timestampMicros, text, usage, error = "" }: MessagePreview): ProtoPreview {
   return {
     $typeName: "sessionpool.v1.MessagePreview",
     messageId,
     role,
     timestamp: toTimestamp(timestampMicros),
     text,
-    error: "",
+    usage: usage && toUsage(usage),
+    error,
   };
 }
 
@@ -221,6 +228,7 @@ export function toDraft(draft: Draft): ProtoDraft {
         metadata: toStruct(message.metadata),
         sessionId: message.sessionId,
         originSessionId: message.sessionId,
+        usage: message.usage && toUsage(message.usage),
       },
       parts: message.parts.map(toPart),
     },

@@ -13,6 +13,7 @@ import type {
 import type { ApiContext } from "./api-method.js";
 import { callOf, exactCount } from "./call-options.js";
 import { fromDelta, fromMessageWithParts, toDraft } from "./convert.js";
+import { fromUsage } from "./usage-convert.js";
 
 export async function startDraft(request: StartDraftRequest, context: ApiContext): Promise<StartDraftResponse> {
   const message = fromMessageWithParts("message", request.message);
@@ -39,11 +40,12 @@ export async function extendDraft(request: ExtendDraftRequest, context: ApiConte
 }
 
 export async function finishDraft(request: FinishDraftRequest, context: ApiContext): Promise<FinishDraftResponse> {
-  const { sessionId, messageId, metadata } = request;
+  const { sessionId, messageId, metadata, usage } = request;
   const { messageIds, position } = await context.rootPool.sessions.drafts.finish(sessionId, messageId, {
     version: exactCount("version", request.version),
     deltas: request.deltas.map(fromDelta),
     metadata,
+    usage: fromUsage("usage", usage),
     expectedPosition: exactCount("expected_position", request.expectedPosition),
     ...callOf(context),
   });

@@ -183,6 +183,7 @@ function changeOf(request: UpdateMessageRequest): MessageChange {
     role: fields.includes("info.role") ? (set.role ?? "") : undefined,
     parts: fields.includes("parts") ? (set.parts ?? []) : undefined,
     metadata: fields.includes("info.metadata") ? (set.metadata ?? {}) : undefined,
+    usage: fields.includes("info.usage") ? (set.usage ?? {}) : undefined,
   };
 }
 

@@ -18,6 +18,7 @@ const INFO = "sessionpool.v1.MessageInfo";
 
 const PLAIN_TYPES: ReadonlySet<string> = new Set([
   "google.protobuf.Timestamp",
+  "google.protobuf.Duration",
   "google.protobuf.FieldMask",
   "google.protobuf.Empty",
 ]);

@@ -1,5 +1,7 @@
 import type { JsonObject } from "./json.js";
 import { sameStruct } from "./json.js";
+import type { Usage } from "./usage.js";
+import { sameUsage } from "./usage-text.js";
 
 /** One piece of a message's content. `id` and `text` are empty when not given. */
 export interface Part {
@@ -35,6 +37,8 @@ export interface NewChatMessage {
   readonly timestampMicros?: number | undefined;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
+  /** One that says nothing is as good as none. */
+  readonly usage?: Usage | undefined;
 }
 
 /** New content of a message. Absent fields stay as they are. */
@@ -43,6 +47,8 @@ export interface MessageChange {
   readonly parts?: readonly Part[] | undefined;
   /** Replaces all metadata; an empty object removes it. */
   readonly metadata?: JsonObject | undefined;
+  /** Replaces the whole usage; an empty object removes it. */
+  readonly usage?: Usage | undefined;
   /** Must be the time that the message has already. It cannot be changed, and a caller that tries gets an error. */
   readonly timestampMicros?: number | undefined;
 }
@@ -57,6 +63,7 @@ export interface ChatMessage {
   readonly timestampMicros: number;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
+  readonly usage?: Usage | undefined;
   /** The number of messages before it; absent for messages of ancestors. */
   readonly position?: number | undefined;
   /** The session it was first written to. */
@@ -68,18 +75,20 @@ export interface MessageContent {
   readonly role: string;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
+  readonly usage?: Usage | undefined;
 }
 
 /**
- * Whether role, parts and metadata of a stored message are those that a caller gives; an absent Struct equals an empty
- * one (docs/api.md, Same content).
+ * Whether role, parts, metadata and usage of a stored message are those that a caller gives; an absent Struct or usage
+ * equals an empty one (docs/api.md, Same content).
  */
 export function sameContent(stored: MessageContent, given: MessageContent): boolean {
   return (
     stored.role === given.role &&
     stored.parts.length === given.parts.length &&
     stored.parts.every((part, i) => samePart(part, given.parts[i] as Part)) &&
-    sameStruct(stored.metadata, given.metadata)
+    sameStruct(stored.metadata, given.metadata) &&
+    sameUsage(stored.usage, given.usage)
   );
 }
 

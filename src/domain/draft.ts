@@ -1,5 +1,6 @@
 import type { Part } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
+import type { Usage } from "./usage.js";
 
 /** An addition to a draft. */
 export type DraftDelta =
@@ -24,6 +25,7 @@ export interface DraftMessage {
   readonly timestampMicros?: number | undefined;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
+  readonly usage?: Usage | undefined;
 }
 
 /** An open draft. */

@@ -1,7 +1,9 @@
 import { ByteRange } from "./byte-range.js";
 import type { MessageContent, Part, PartAttachment } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
-import { type BodySizes, bodySizes } from "./message-size.js";
+import { type BodySizes, bodySizes, usageFieldSize } from "./message-size.js";
+import type { Usage } from "./usage.js";
+import { knownUsage, usageOfValues, usageText } from "./usage-text.js";
 
 export type BodyContent = Omit<MessageContent, "role">;
 
@@ -27,7 +29,6 @@ const DIGIT_0 = 0x30;
 const DIGIT_9 = 0x39;
 const CLOSE_OBJECT = 0x7d;
 const CLOSE_LIST = 0x5d;
-const ATTACHMENTS_KEY = ',"attachments":';
 const PARTS_KEY = ',"parts":';
 
 /**
@@ -44,7 +45,8 @@ const PARTS_KEY = ',"parts":';
  *     }
  *
  * `sizes` holds the numbers of `BodySizes`. In a body that names attachments, `,"attachments":[["id","log"]]` follows
- * them on the first line. Only `encode` writes such text; it never comes from a client.
+ * them on the first line, and in a body with a usage `,"usage":[...]`, as `usageText` writes it. Only `encode` writes
+ * such text; it never comes from a client.
  */
 export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;
@@ -57,6 +59,8 @@ export class MessageBody implements BodyContent {
   #text: string | undefined;
   #storedBytes: number | undefined;
   #attachments: readonly NamedAttachment[] | undefined;
+  /** What the first line of a stored text says besides the sizes, once it was read. */
+  #front: Front | undefined;
 
   private constructor(
     content: BodyContent | undefined,
@@ -97,9 +101,16 @@ export class MessageBody implements BodyContent {
     return this.#decoded().metadata;
   }
 
+  /** Absent when nothing is known. Decodes no parts. */
+  get usage(): Usage | undefined {
+    if (this.#stored !== undefined) return this.#readFront(this.#stored).usage;
+    const usage = this.#content?.usage;
+    return this.#isFrozen ? usage : usage && knownUsage(usage);
+  }
+
   /** The attachments that the body names and that are stored, each once. */
   get attachments(): readonly NamedAttachment[] {
-    this.#attachments ??= readAttachments(this.#stored as ByteRange);
+    this.#attachments ??= this.#stored === undefined ? NONE : this.#readFront(this.#stored).attachments;
     return this.#attachments;
   }
 
@@ -129,7 +140,7 @@ export class MessageBody implements BodyContent {
   }
 
   get sizes(): BodySizes {
-    this.#sizes ??= this.#stored === undefined ? bodySizes(this.#decoded()) : readSizes(this.#stored);
+    this.#sizes ??= this.#stored === undefined ? bodySizes(this.#decoded()) : this.#readSizes(this.#stored);
     return this.#sizes;
   }
 
@@ -149,13 +160,26 @@ export class MessageBody implements BodyContent {
     if (this.#stored !== undefined) return this.#stored.toString();
     if (this.#text !== undefined) return this.#text;
     const { parts, metadata } = writeJson(this.#decoded());
-    const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}]${this.#namesText()},"parts":\n${parts}\n`;
+    const front = `${SIGNATURE}${this.sizes.parts},${this.sizes.metadata}]${this.#frontText()},"parts":\n${parts}\n`;
     return metadata === undefined ? `${front}}` : `${front},"metadata":\n${metadata}\n}`;
   }
 
-  #namesText(): string {
-    if (this.attachments.length === 0) return "";
-    return `,"attachments":${JSON.stringify(this.attachments.map(({ attachmentId, log }) => [attachmentId, log]))}`;
+  #frontText(): string {
+    const { attachments, usage } = this;
+    const names = attachments.map(({ attachmentId, log }) => [attachmentId, log]);
+    const ofNames = names.length === 0 ? "" : `,"attachments":${JSON.stringify(names)}`;
+    return usage === undefined ? ofNames : `${ofNames},"usage":${usageText(usage)}`;
+  }
+
+  #readFront(stored: ByteRange): Front {
+    this.#front ??= readFront(stored);
+    return this.#front;
+  }
+
+  #readSizes(stored: ByteRange): BodySizes {
+    const sizes = readSizes(stored);
+    const { usage } = this.#readFront(stored);
+    return usage === undefined ? sizes : { ...sizes, usage: usageFieldSize(usage) };
   }
 
   #jsonOfValues(): BodyJson {
@@ -174,8 +198,8 @@ export class MessageBody implements BodyContent {
 
 /** The fields of a stored message that the rule "same id, same content" compares. */
 export function contentOf({ role, body }: { readonly role: string; readonly body: MessageBody }): MessageContent {
-  const { parts, metadata } = body;
-  return { role, parts, metadata };
+  const { parts, metadata, usage } = body;
+  return { role, parts, metadata, usage };
 }
 
 function isSigned({ source: { bytes }, start, end }: ByteRange): boolean {
@@ -184,7 +208,7 @@ function isSigned({ source: { bytes }, start, end }: ByteRange): boolean {
   return true;
 }
 
-/** The content of a stored text. The sizes of attachments are texts there, as protobuf's JSON has 64-bit numbers. */
+/** The parts and the metadata of a stored text. The sizes of attachments are texts there, as protobuf's JSON has 64-bit numbers. */
 function parse(bytes: ByteRange): BodyContent {
   const { parts, metadata } = JSON.parse(bytes.toString()) as BodyContent;
   if (!parts.some(({ attachment }) => attachment !== undefined)) return { parts, metadata };
@@ -202,14 +226,29 @@ function writeAttachment({ attachmentId, mediaType, name, size, sha256, missing 
   return { attachmentId, mediaType, name, size: String(size), sha256, missing: missing === true };
 }
 
-function readAttachments({ source: { bytes }, start }: ByteRange): readonly NamedAttachment[] {
+/** What the first line of a stored text may say besides the sizes. */
+interface Front {
+  readonly attachments: readonly NamedAttachment[];
+  readonly usage: Usage | undefined;
+}
+
+const EMPTY_FRONT: Front = { attachments: NONE, usage: undefined };
+
+function readFront({ source: { bytes }, start }: ByteRange): Front {
   const sizesEnd = bytes.indexOf(CLOSE_LIST, start + SIGNATURE.length) + 1;
   const lineEnd = bytes.indexOf(LINE_FEED, sizesEnd);
-  const line = bytes.toString("utf8", sizesEnd, lineEnd);
-  const end = line.length - PARTS_KEY.length;
-  if (end === 0) return NONE;
-  const named = JSON.parse(line.slice(ATTACHMENTS_KEY.length, end)) as readonly (readonly [string, string])[];
-  return named.map(([attachmentId, log]) => ({ attachmentId, log }));
+  if (lineEnd - sizesEnd === PARTS_KEY.length) return EMPTY_FRONT;
+  const members = bytes.toString("utf8", sizesEnd + 1, lineEnd - PARTS_KEY.length);
+  const { attachments = [], usage } = JSON.parse(`{${members}}`) as StoredFront;
+  return {
+    attachments: attachments.map(([attachmentId, log]) => ({ attachmentId, log })),
+    usage: usage && usageOfValues(usage),
+  };
+}
+
+interface StoredFront {
+  readonly attachments?: readonly (readonly [id: string, log: string])[];
+  readonly usage?: Parameters<typeof usageOfValues>[0];
 }
 
 function utf8Of(text: string): ByteRange {
@@ -245,5 +284,5 @@ function readSizes({ source: { bytes }, start }: ByteRange): BodySizes {
     at += 1;
     return value;
   };
-  return { parts: next(), metadata: next() };
+  return { parts: next(), metadata: next(), usage: 0 };
 }

@@ -8,9 +8,11 @@ export function previewOf({
   role,
   timestampMicros,
   parts,
-}: Pick<ChatMessage, "id" | "role" | "timestampMicros" | "parts">): MessagePreview {
+  usage,
+}: Pick<ChatMessage, "id" | "role" | "timestampMicros" | "parts" | "usage">): MessagePreview {
   const texts = parts.filter(({ type }) => type === "text").map(({ text }) => text);
-  return { messageId: id, role, timestampMicros, text: firstCodePoints(texts.join("\n"), MOST_CODE_POINTS) };
+  const text = firstCodePoints(texts.join("\n"), MOST_CODE_POINTS);
+  return { messageId: id, role, timestampMicros, text, ...(usage && { usage }) };
 }
 
 /** A code point takes at most two units, so it is enough to look at twice as many. */

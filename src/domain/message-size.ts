@@ -1,5 +1,7 @@
 import type { NewChatMessage, Part, PartAttachment } from "./chat-message.js";
 import type { JsonObject, JsonValue } from "./json.js";
+import type { Usage } from "./usage.js";
+import { hasUsage } from "./usage-text.js";
 
 /** Fields of a message that only occur in answers. */
 export interface OutputFields {
@@ -8,12 +10,14 @@ export interface OutputFields {
   readonly originSessionId?: string | undefined;
 }
 
-/** The exact number of bytes that parts and metadata add to a message as protobuf. */
+/** The exact number of bytes that parts, metadata and usage add to a message as protobuf. */
 export interface BodySizes {
   /** All parts, which are fields of `MessageWithParts`. */
   readonly parts: number;
   /** The metadata, which is a field of `MessageInfo`; 0 when there is none. */
   readonly metadata: number;
+  /** The usage, which is a field of `MessageInfo`, too; 0 when there is none. */
+  readonly usage: number;
 }
 
 /**
@@ -28,10 +32,29 @@ export function messageSize(
   return embeddedSize(infoSize(message, sizes, output)) + sizes.parts;
 }
 
-export function bodySizes({ parts, metadata }: Pick<NewChatMessage, "parts" | "metadata">): BodySizes {
+export function bodySizes({ parts, metadata, usage }: Pick<NewChatMessage, "parts" | "metadata" | "usage">): BodySizes {
   let size = 0;
   for (const part of parts) size += embeddedSize(partSize(part));
-  return { parts: size, metadata: metadata === undefined ? 0 : embeddedSize(structSize(metadata)) };
+  return {
+    parts: size,
+    metadata: metadata === undefined ? 0 : embeddedSize(structSize(metadata)),
+    usage: usageFieldSize(usage),
+  };
+}
+
+/** Bytes that a usage takes in the message around it as protobuf; one that says nothing is left out. */
+export function usageFieldSize(usage: Usage | undefined): number {
+  if (!hasUsage(usage)) return 0;
+  const { model, provider, cost, currency, startTimeMicros, firstTokenTimeMicros, durationMicros } = usage;
+  let size = textSize(model) + textSize(provider) + textSize(cost) + textSize(currency);
+  for (const tokens of [usage.inputTokens, usage.outputTokens, usage.cachedInputTokens, usage.reasoningTokens]) {
+    if (tokens !== undefined) size += 1 + varintSize(tokens);
+  }
+  // A Duration has the same fields as a Timestamp.
+  for (const micros of [startTimeMicros, firstTokenTimeMicros, durationMicros]) {
+    if (micros !== undefined) size += embeddedSize(timestampSize(micros));
+  }
+  return embeddedSize(size);
 }
 
 /** The exact size in bytes of a Struct as protobuf. */
@@ -53,7 +76,7 @@ export function embeddedSize(size: number): number {
 }
 
 function infoSize(message: NewChatMessage, sizes: BodySizes, output: OutputFields | undefined): number {
-  let size = textSize(message.id) + textSize(message.role) + sizes.metadata;
+  let size = textSize(message.id) + textSize(message.role) + sizes.metadata + sizes.usage;
   if (message.timestampMicros !== undefined) size += embeddedSize(timestampSize(message.timestampMicros));
   if (output === undefined) return size;
   size += textSize(output.sessionId) + textSize(output.originSessionId);

@@ -42,8 +42,8 @@ export interface Session extends SessionFields {
   /** The newest message; only in the full view of lists of sessions, and absent when there is none. */
   readonly lastMessage?: MessagePreview | undefined;
   /**
-   * Sums over the messages that it shows and that were first written to it; absent where a provider does not say, and in
-   * the basic view of lists of sessions.
+   * Sums over the messages that it shows and that were first written to it; absent when it shows no message with usage,
+   * where a provider does not say, and in the basic view of lists of sessions.
    */
   readonly usage?: UsageSums | undefined;
   /** Sums over all other messages that it shows; present where `usage` is. */

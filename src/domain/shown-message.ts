@@ -2,15 +2,16 @@ import type { ChatMessage, Part } from "./chat-message.js";
 import type { JsonObject } from "./json.js";
 import type { MessageBody } from "./message-body.js";
 import { type BodySizes, bodySizes } from "./message-size.js";
+import type { Usage } from "./usage.js";
 
-type ShownFields = Omit<ChatMessage, "parts" | "metadata">;
+type ShownFields = Omit<ChatMessage, "parts" | "metadata" | "usage">;
 
 /** Makes a message with this body. The body is decoded when `parts` or `metadata` is first read. */
 export function shownMessage(fields: ShownFields, body: MessageBody): ChatMessage {
   if (body.isStored) return new LazyMessage(fields, body);
   const { id, sessionId, role, timestampMicros, position, originSessionId } = fields;
-  const { parts, metadata } = body;
-  return { id, sessionId, role, timestampMicros, parts, metadata, position, originSessionId };
+  const { parts, metadata, usage } = body;
+  return { id, sessionId, role, timestampMicros, parts, metadata, usage, position, originSessionId };
 }
 
 /** The body that a message was made with, if a store keeps it; undefined for any other message. */
@@ -34,6 +35,8 @@ class LazyMessage implements ChatMessage {
   readonly timestampMicros: number;
   declare readonly parts: readonly Part[];
   declare readonly metadata: JsonObject | undefined;
+  /** It stands in the front of a stored text, so nothing is gained by reading it later. */
+  readonly usage: Usage | undefined;
   readonly position: number | undefined;
   readonly originSessionId: string | undefined;
   readonly #body: MessageBody;
@@ -53,6 +56,7 @@ class LazyMessage implements ChatMessage {
       if (body.hasMetadata) Object.defineProperty(this, "metadata", LazyMessage.#metadata);
       else values.metadata = undefined;
     }
+    this.usage = body.usage;
     this.position = position;
     this.originSessionId = originSessionId;
   }

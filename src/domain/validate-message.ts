@@ -5,6 +5,7 @@ import type { Limits } from "./limits.js";
 import { embeddedSize, messageSize } from "./message-size.js";
 import { checkBytes, checkId, checkIsList, checkIsObject, checkOptionalId, checkText } from "./validate.js";
 import { checkMetadata, checkStruct } from "./validate-struct.js";
+import { checkUsage } from "./validate-usage.js";
 
 /**
  * Checks the messages of one call: each by itself, then their number, their total size, and that no id occurs twice.
@@ -33,8 +34,8 @@ function checkCount(messages: readonly NewChatMessage[], limits: Limits): void {
 export function checkMessageChange(change: MessageChange, limits: Limits): void {
   checkIsObject("message", change);
   checkContent("message", change, limits);
-  const { role = "x", parts = [], metadata } = change;
-  checkBytes("message", messageSize({ role, parts, metadata }), limits.messageBytes);
+  const { role = "x", parts = [], metadata, usage } = change;
+  checkBytes("message", messageSize({ role, parts, metadata, usage }), limits.messageBytes);
 }
 
 /** Checks that deltas for a draft are well-formed. */
@@ -63,11 +64,13 @@ function checkNewMessage(field: string, message: NewChatMessage, limits: Limits)
   return size;
 }
 
-function checkContent(field: string, { role, parts, metadata, timestampMicros }: MessageChange, limits: Limits): void {
+function checkContent(field: string, change: MessageChange, limits: Limits): void {
+  const { role, parts, metadata, timestampMicros } = change;
   if (role !== undefined) checkText(`${field}.info.role`, role);
   if (role === "") throw invalidArgument(`${field}.info.role is required`);
   checkTimestamp(`${field}.info.timestamp`, timestampMicros);
   checkMetadata(`${field}.info.metadata`, metadata, limits);
+  checkUsage(`${field}.info.usage`, change.usage);
   if (parts === undefined) return;
   checkIsList(`${field}.parts`, parts);
   checkPartCount(`${field}.parts`, parts, limits);

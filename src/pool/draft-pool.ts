@@ -6,6 +6,7 @@ import { DomainError, NotImplementedError } from "../domain/errors.js";
 import { checkExpected, checkId, checkVersion } from "../domain/validate.js";
 import { checkDeltas, checkNewMessages } from "../domain/validate-message.js";
 import { checkMetadata } from "../domain/validate-struct.js";
+import { checkUsage } from "../domain/validate-usage.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import type { FinishDraftOptions, LogResult } from "../storage/storage-provider.js";
 import type { PoolContext } from "./pool-context.js";
@@ -76,6 +77,7 @@ export class DraftPool {
     const storage = this.#storageFor(sessionId, options);
     this.#checkDraft(messageId, options.version, options.deltas ?? []);
     checkMetadata("metadata", options.metadata, this.#root.limits);
+    checkUsage("usage", options.usage);
     checkExpected("expected_position", options.expectedPosition);
     return await this.#turnLock.run(sessionId, options, () => storage.finishDraft(sessionId, messageId, options));
   }

@@ -41,6 +41,7 @@ import type {
   StoredRange,
 } from "../domain/session-image.js";
 import type { Todo, TodoList } from "../domain/todo.js";
+import type { Usage } from "../domain/usage.js";
 
 export interface GetMessagesOptions extends Call {
   /** Puts the messages of the chain of parents in front. */
@@ -91,6 +92,8 @@ export interface FinishDraftOptions extends Call {
   readonly deltas?: readonly DraftDelta[] | undefined;
   /** Fields to add to the message's metadata. */
   readonly metadata?: JsonObject | undefined;
+  /** Replaces the message's usage; one that says nothing leaves it. */
+  readonly usage?: Usage | undefined;
   /** Finishes only if the message gets this position. */
   readonly expectedPosition?: number | undefined;
 }

@@ -19,6 +19,7 @@ import type { LogStoreHarness, LogStoreSubject } from "./log-store/subject.js";
 import { describeSweeping } from "./log-store/sweeping.js";
 import { describeTexts } from "./log-store/texts.js";
 import { describeTodos } from "./log-store/todos.js";
+import { describeUsage } from "./log-store/usage.js";
 
 /** Ends a case that hangs. No case takes nearly as long, not even on a busy machine. */
 const TIMEOUT_MS = 600_000;
@@ -68,6 +69,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeTexts(subject);
     describeSweeping(subject);
     describeErasures(subject);
+    describeUsage(subject);
     describeAttachmentUploads(subject);
     describeAttachments(subject);
     describeAttachmentNamings(subject);

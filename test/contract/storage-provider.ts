@@ -41,6 +41,7 @@ import type { OpenedStorage, StorageProviderHarness, StorageProviderSubject } fr
 import { describeTexts } from "./storage-provider/texts.js";
 import { describeTodos } from "./storage-provider/todos.js";
 import { describeTurns } from "./storage-provider/turns.js";
+import { describeUsage } from "./storage-provider/usage.js";
 
 /** Ends a case that hangs. No case takes nearly as long, not even on a busy machine. */
 const TIMEOUT_MS = 600_000;
@@ -132,6 +133,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeCalls(subject);
   describeStuckSessions(subject);
   describeErasures(subject);
+  describeUsage(subject);
   describeSlowFollowers(subject);
   describeStoredErasures(subject);
   describeOwnerErasures(subject);

@@ -11,6 +11,7 @@ import type {
   UsageFilter,
 } from "../../src/storage/history/log-store.js";
 import { namesLog, ownerOf, sweepTimeOf, UPDATE_TIME_SLACK_MICROS } from "../../src/storage/history/record-facts.js";
+import type { RunningUsage } from "../../src/storage/history/running-usage.js";
 import { AttachmentMemory } from "../../src/storage/memory/attachment-memory.js";
 
 /** The row at one place of a log: a message, or a seal when `entry` is null. */
@@ -18,6 +19,8 @@ export interface Row {
   readonly seq: number;
   readonly id: string;
   readonly entry: Entry | null;
+  /** The sums with which the entry was appended. */
+  readonly sums?: RunningUsage | undefined;
 }
 
 interface Log {

@@ -19,9 +19,12 @@ import type {
   SessionRecord,
   Tail,
   Usage,
+  UsageEnds,
   UsageFilter,
+  UsageRows,
 } from "../../src/storage/history/log-store.js";
 import { newestOf } from "../../src/storage/history/newest.js";
+import { usageRowsOf } from "../../src/storage/history/usage-rows.js";
 import { SimAttachmentTable } from "./sim-attachments.js";
 import type { Row, SimDatabase } from "./sim-database.js";
 import type { Steps } from "./steps.js";
@@ -184,6 +187,37 @@ export abstract class SimStore implements LogStore {
     });
   }
 
+  readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    return this.request(call, "readUsage", [ranges, limit], () =>
+      usageRowsOf(ranges, limit, (range, most) =>
+        this.#used(range)
+          .slice(0, most)
+          .map(({ row }) => row),
+      ),
+    );
+  }
+
+  async readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    return this.request(call, "readUsageEnds", [ranges], () =>
+      ranges.map((range) => {
+        const used = this.#used(range);
+        const [first] = used;
+        if (!first) return null;
+        const last = (used.at(-1) ?? first).sums;
+        return { sessionId: first.sessionId, first: { ...first.row, sums: first.sums }, last };
+      }),
+    );
+  }
+
+  /** The entries with usage in a range. */
+  #used({ log, first, last }: Segment) {
+    return this.db.rows(log).flatMap(({ seq, entry, sums }) => {
+      if (!entry || !sums || seq < first || seq > last) return [];
+      const { timestampMicros, originSessionId, sessionId, body } = entry;
+      return [{ row: { log, seq, timestampMicros, originSessionId, usage: body.usage ?? {} }, sums, sessionId }];
+    });
+  }
+
   timeMs(call?: Call): Promise<number> {
     // Rule: sweep-store-clock.
     return this.request(call, "timeMs", [], () => this.db.timeMs());
@@ -326,9 +360,9 @@ export function unavailable(): DomainError {
 
 /** Makes a row for each entry. The row itself tells which write made it, as a document's `_id` does. */
 export function toRows(entries: readonly Entry[]): Row[] {
-  return entries.map(({ body, ...entry }) => {
+  return entries.map(({ body, usageSums: sums, ...entry }) => {
     const stored = MessageBody.stored(body.encode());
-    return { seq: entry.seq, id: entry.id, entry: { ...structuredClone(entry), body: stored } };
+    return { seq: entry.seq, id: entry.id, entry: { ...structuredClone(entry), body: stored }, sums };
   });
 }
 

@@ -142,7 +142,8 @@ export type Session = Message<"sessionpool.v1.Session"> & {
 
   /**
    * Sum of the usage of the messages that the session shows and that were first written to it (`origin_session_id`).
-   * Present only in GetSession, LoadSession and the full view of ListSessions.
+   * Present only in GetSession, LoadSession and the full view of ListSessions, and only if a message that the session
+   * shows has usage. Erased messages keep the numbers of theirs.
    *
    * @generated from field: sessionpool.v1.UsageSums usage = 17;
    */

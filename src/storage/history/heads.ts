@@ -17,6 +17,7 @@ import type {
 import { Measuring } from "./measuring.js";
 import { Quotas } from "./quotas.js";
 import { Again, Retries, type Seen } from "./retries.js";
+import { NOTHING_USED, type RunningUsage } from "./running-usage.js";
 import { joinSegments, totalLength } from "./segments.js";
 
 /** A session at one moment: its record, and how far its open log went. */
@@ -31,6 +32,8 @@ export interface Head {
   readonly lastTimestampMicros: number | null;
   /** The id of the last message of the open log; null when that is empty. */
   readonly lastId: string | null;
+  /** The sums of usage over the open log; undefined when they were not read. */
+  readonly usageSums?: RunningUsage | undefined;
   /** The store's time that was known before the record was read or written. The head was true then, or later. */
   readonly atMs: number;
 }
@@ -318,6 +321,7 @@ function headOf(record: SessionRecord, tail: Omit<Tail, "isNamed">, atMs: number
     count: totalLength(record.segments) + seq,
     lastTimestampMicros: tail.last ? tail.last.timestampMicros : lastTimestampOf(record),
     lastId: tail.last?.id ?? null,
+    usageSums: seq === 0 ? NOTHING_USED : undefined,
     atMs,
   };
 }

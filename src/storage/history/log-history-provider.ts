@@ -179,7 +179,7 @@ export class LogHistoryProvider extends StorageProvider {
   }
 
   override getSession(sessionId: string, call?: Call): Promise<Session> {
-    return this.#reader.withHead(sessionId, call, async (head) => this.#sessionOf(head));
+    return this.#reader.withHead(sessionId, call, (head) => this.#reader.sessionWithUsage(head, call));
   }
 
   override loadSession(

@@ -2,10 +2,13 @@ import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
 import type { SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
+import type { Usage as MessageUsage } from "../../domain/usage.js";
 import type { AttachmentTable } from "./attachments/attachment-table.js";
+import type { RunningUsage } from "./running-usage.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
 export type * from "./attachments/attachment-table.js";
+export type * from "./running-usage.js";
 export type * from "./session-record.js";
 
 export interface RecordFilter {
@@ -90,6 +93,33 @@ export interface Newest {
    * of a range do; `cut` says whether `maxBytes` ended them instead.
    */
   readonly messages: Range;
+}
+
+/** An entry that was appended with `usageSums`, without its content. */
+export interface UsageRow {
+  readonly log: string;
+  readonly seq: number;
+  readonly timestampMicros: number;
+  readonly originSessionId: string;
+  readonly usage: MessageUsage;
+}
+
+/** Rows of usage, and what is left of the ranges that were asked for. */
+export interface UsageRows {
+  /** In the order of the ranges, and in each range by place. */
+  readonly rows: readonly UsageRow[];
+  /** The ranges that were not looked at, of which the first may be the rest of one; empty when all were. */
+  readonly rest: readonly Segment[];
+}
+
+/** The sums at both ends of a range. */
+export interface UsageEnds {
+  /** The session whose client's id owns the log. */
+  readonly sessionId: string;
+  /** The first entry with usage in the range, and the sums up to it. */
+  readonly first: UsageRow & { readonly sums: RunningUsage };
+  /** The sums up to the last entry with usage in the range. */
+  readonly last: RunningUsage;
 }
 
 /** Which entries to find: those whose searched text (`searchedText`) holds every term. */
@@ -266,6 +296,20 @@ export interface LogStore {
    */
   readNewest?(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null>;
 
+  /**
+   * The entries with usage in these ranges, at most `limit` of them. An entry has usage if it was appended with
+   * `usageSums`; its `usage` is that of its body, also after an erasure. Costs what the entries with usage cost, however
+   * many others the ranges have, and reads no body.
+   */
+  readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows>;
+
+  /**
+   * For each range, in the same order, the sums of usage at its ends, from which the sum over the range follows; null
+   * when no entry in it has usage. Each answer is as of one moment. Costs the same however long the ranges are, one
+   * round trip for all of them if the database has round trips, and reads no body.
+   */
+  readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]>;
+
   /** The end of the log. An unknown log is empty and open. */
   tail(log: string, call?: Call): Promise<Tail>;
 
@@ -300,7 +344,8 @@ export interface LogStore {
   listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]>;
 
   /**
-   * Replaces the bodies of these entries, in one step for each entry; everything else stays. An entry that is no longer
+   * Replaces the bodies of these entries, in one step for each entry; everything else stays, the sums of usage among it.
+   * What is kept of the usage beside the body becomes that of the new body, which has the same numbers. An entry that is no longer
    * there is skipped. Safe to repeat, and safe beside other calls of the same: an entry gets one of the bodies, whole.
    * Only erasing may use this, because entries never change in any other way.
    */

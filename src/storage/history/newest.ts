@@ -21,7 +21,7 @@ export function newestOf(
     const range = read(segment.log, segment.first, segment.last, options);
     entries.push(...range.entries);
     if (range.cut || range.entries.length < wanted) return { entries, cut: range.cut };
-    for (const { body } of range.entries) bytesLeft -= body.sizes.parts + body.sizes.metadata;
+    for (const { body } of range.entries) bytesLeft -= body.sizes.parts + body.sizes.metadata + body.sizes.usage;
   }
   return { entries, cut: false };
 }

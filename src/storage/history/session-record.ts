@@ -1,5 +1,6 @@
 import type { MessageBody } from "../../domain/message-body.js";
 import type { SessionFields } from "../../domain/session.js";
+import type { RunningUsage } from "./running-usage.js";
 
 /** Entries `first` to `last` of a log, inclusive. Entries are numbered from 1. */
 export interface Segment {
@@ -37,6 +38,11 @@ export interface Entry {
    * store whose `append` is atomic need not store this and may return 0.
    */
   readonly remaining: number;
+  /**
+   * The sums of usage over the entries of the log up to this one. Given with every message that has usage and is
+   * appended to a log of a history, and with nothing else; no read of entries returns it.
+   */
+  readonly usageSums?: RunningUsage | undefined;
 }
 
 /** The end of a log. */

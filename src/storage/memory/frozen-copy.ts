@@ -21,8 +21,10 @@ export function frozenCopy<T>(value: T): T {
 export function frozenEntry(entry: Entry): Entry {
   const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId } = entry;
   const parts = Object.freeze(body.parts.map(frozenPart));
-  const content = body.metadata === undefined ? { parts } : { parts, metadata: frozenCopy(body.metadata) };
-  const copy = MessageBody.frozen(Object.freeze(content), body.attachments);
+  const { metadata, usage } = body;
+  const content = metadata === undefined ? { parts } : { parts, metadata: frozenCopy(metadata) };
+  const known = usage === undefined ? content : { ...content, usage: frozenCopy(usage) };
+  const copy = MessageBody.frozen(Object.freeze(known), body.attachments);
   return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, remaining: 0 });
 }
 

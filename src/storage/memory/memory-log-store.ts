@@ -22,10 +22,13 @@ import type {
   SessionRecord,
   Tail,
   Usage,
+  UsageEnds,
   UsageFilter,
+  UsageRows,
 } from "../history/log-store.js";
 import { newestOf } from "../history/newest.js";
 import { isWritable, namesLog, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
+import { usageRowsOf } from "../history/usage-rows.js";
 import type { AttachmentMemory } from "./attachment-memory.js";
 import { frozenCopy } from "./frozen-copy.js";
 import { entriesOf, pageOf } from "./log-search.js";
@@ -207,6 +210,18 @@ export class MemoryLogStore implements LogStore {
     const { logs } = this.#state;
     const end = logs.tail(record.log);
     return { record, end, messages: newestOf(record, end, options, (...range) => logs.read(...range)) };
+  }
+
+  async readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    this.#enter(call);
+    return usageRowsOf(ranges, limit, ({ log, first, last }, most) => {
+      return this.#state.logs.get(log)?.readUsage(first, last, most) ?? [];
+    });
+  }
+
+  async readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    this.#enter(call);
+    return ranges.map(({ log, first, last }) => this.#state.logs.get(log)?.usageEnds(first, last) ?? null);
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {

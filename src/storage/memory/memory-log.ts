@@ -1,6 +1,7 @@
-import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
+import type { Entry, Range, RangeOptions, Segment, Tail, UsageEnds, UsageRow } from "../history/log-store.js";
 import type { AttachmentMemory } from "./attachment-memory.js";
 import { frozenEntry } from "./frozen-copy.js";
+import { UsageIndex } from "./usage-index.js";
 
 const SEAL = "seal";
 const NOT_DELETING = { first: 0, last: 0, next: 0 };
@@ -15,6 +16,7 @@ export class MemoryLog {
   /** Where the last chunk of a range deletion ended, so that the next one can skip what is deleted already. */
   #deleting = NOT_DELETING;
   readonly #index: AttachmentMemory;
+  readonly #usage = new UsageIndex();
 
   /** `index` is told what the entries name. */
   constructor(index: AttachmentMemory) {
@@ -44,6 +46,7 @@ export class MemoryLog {
       this.#places.push(stored);
       this.#seqs.set(entry.id, entry.seq);
       this.#index.note(stored);
+      if (entry.usageSums !== undefined) this.#usage.add(entry.seq, entry.usageSums);
     }
     return entries.length;
   }
@@ -112,6 +115,25 @@ export class MemoryLog {
     return { entries, cut: false };
   }
 
+  /** The entries with usage in a range, at most `limit` of them. */
+  readUsage(first: number, last: number, limit: number): UsageRow[] {
+    const rows: UsageRow[] = [];
+    for (const { seq } of this.#usage.between(first, last)) {
+      if (rows.length === limit) break;
+      rows.push(usageRowOf(this.entry(seq) as Entry));
+    }
+    return rows;
+  }
+
+  usageEnds(first: number, last: number): UsageEnds | null {
+    const used = this.#usage.between(first, last);
+    const [start] = used;
+    const end = used.at(-1);
+    if (start === undefined || end === undefined) return null;
+    const entry = this.entry(start.seq) as Entry;
+    return { sessionId: entry.sessionId, first: { ...usageRowOf(entry), sums: start.sums }, last: end.sums };
+  }
+
   seqAtTime(first: number, last: number, micros: number): number | null {
     let low = first;
     let high = last + 1;
@@ -158,6 +180,7 @@ export class MemoryLog {
     if (place === undefined) return false;
     if (place !== SEAL) {
       this.#seqs.delete(place.id);
+      this.#usage.delete(seq);
       this.#index.forget(place.log, seq);
     }
     this.#places[seq - 1] = undefined;
@@ -186,7 +209,11 @@ const PART_BYTES = 30;
  * The approximate number of bytes that an entry takes as JSON. The other stores keep it in this form, and count that.
  */
 function sizeOf({ id, body }: Entry): number {
-  return body.sizes.parts + PART_BYTES * body.parts.length + body.sizes.metadata + id.length;
+  return body.sizes.parts + PART_BYTES * body.parts.length + body.sizes.metadata + body.sizes.usage + id.length;
+}
+
+function usageRowOf({ log, seq, timestampMicros, originSessionId, body }: Entry): UsageRow {
+  return { log, seq, timestampMicros, originSessionId, usage: body.usage ?? {} };
 }
 
 function repeatsId(entries: readonly Entry[]): boolean {

@@ -18,6 +18,7 @@ import type {
   Tail,
   Usage,
   UsageFilter,
+  UsageRows,
 } from "../history/log-store.js";
 import { MongoAppender } from "./mongo-appender.js";
 import { MongoAttachmentRows } from "./mongo-attachment-rows.js";
@@ -173,6 +174,14 @@ export class MongoLogStore implements LogStore {
 
   readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
     return this.#reads.readLast(logs, call);
+  }
+
+  async readUsage(): Promise<UsageRows> {
+    return { rows: [], rest: [] };
+  }
+
+  async readUsageEnds(ranges: readonly Segment[]): Promise<readonly null[]> {
+    return ranges.map(() => null);
   }
 
   tail(log: string, call?: Call): Promise<Tail> {

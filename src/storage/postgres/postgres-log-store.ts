@@ -19,6 +19,7 @@ import type {
   Tail,
   Usage,
   UsageFilter,
+  UsageRows,
 } from "../history/log-store.js";
 import { toColumn } from "../text-column.js";
 import { PostgresAttachments } from "./postgres-attachments.js";
@@ -162,6 +163,14 @@ export class PostgresLogStore implements LogStore {
 
   readNewest(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null> {
     return this.#records.readNewest(sessionId, options, call);
+  }
+
+  async readUsage(): Promise<UsageRows> {
+    return { rows: [], rest: [] };
+  }
+
+  async readUsageEnds(ranges: readonly Segment[]): Promise<readonly null[]> {
+    return ranges.map(() => null);
   }
 
   tail(log: string, call?: Call): Promise<Tail> {

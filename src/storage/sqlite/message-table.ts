@@ -1,8 +1,26 @@
-import type { Entry, OwnedPlace, Range, RangeOptions, Segment, Tail } from "../history/log-store.js";
+import type {
+  Entry,
+  OwnedPlace,
+  Range,
+  RangeOptions,
+  Segment,
+  Tail,
+  UsageEnds,
+  UsageRow,
+} from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
+import { runningOfText } from "../history/running-usage.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { IDS_AT_ONCE } from "./attachment-sql.js";
-import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow } from "./rows.js";
+import {
+  bodyToRow,
+  type PageRow,
+  pageToEntries,
+  rowToEntry,
+  sealToRow,
+  toUsageRow,
+  type UsageColumns,
+} from "./rows.js";
 import type { Bound, Row, Statements } from "./statements.js";
 
 /** A deletion reads what it frees; chunks of this size keep the event loop responsive. */
@@ -93,6 +111,25 @@ export class MessageTable {
     if (page[0] === null) return NOTHING;
     const entries = contiguous(pageToEntries(log, page[1], page[2]), near, descending ? -1 : 1);
     return { entries, cut: count < places && entries.length === count };
+  }
+
+  /** The entries with usage in a range, at most `limit` of them. */
+  readUsage({ log, first, last }: Segment, limit: number): UsageRow[] {
+    const rows = this.#sql.usageRows.all(toColumn(log), first, last, limit) as unknown as UsageColumns[];
+    return rows.map((row) => toUsageRow(log, row));
+  }
+
+  usageEnds({ log, first, last }: Segment): UsageEnds | null {
+    const range = [toColumn(log), first, last] as const;
+    const start = this.#sql.firstUsage.get(...range) as unknown as [...UsageColumns, sums: string] | undefined;
+    if (start === undefined) return null;
+    const [seq, time, sessionId, origin, usage, sums] = start;
+    const [end] = this.#sql.lastUsage.get(...range) as unknown as [string];
+    return {
+      sessionId: fromColumn(sessionId),
+      first: { ...toUsageRow(log, [seq, time, sessionId, origin, usage]), sums: runningOfText(fromColumn(sums)) },
+      last: runningOfText(fromColumn(end)),
+    };
   }
 
   seqAtTime(log: string, first: number, last: number, micros: number): number | null {

@@ -1,7 +1,9 @@
 import { ByteRange, ViewedBytes } from "../../domain/byte-range.js";
 import { MessageBody } from "../../domain/message-body.js";
-import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord } from "../history/log-store.js";
+import { usageOfText, usageText } from "../../domain/usage-text.js";
+import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord, UsageRow } from "../history/log-store.js";
 import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
+import { runningText } from "../history/running-usage.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import type { Bound, Row } from "./statements.js";
 
@@ -18,13 +20,23 @@ export function entryToRow(entry: Entry): Bound[] {
     entry.originSessionId === entry.sessionId ? null : toColumn(entry.originSessionId),
     size,
     body,
+    ...usageOf(entry),
   ];
+}
+
+const NO_USAGE = [null, null] as const;
+
+/** The columns of usage. */
+function usageOf({ body, usageSums }: Entry): readonly [string | null, string | null] {
+  if (usageSums === undefined) return NO_USAGE;
+  return [toColumn(usageText(body.usage ?? {})), toColumn(runningText(usageSums))];
 }
 
 /** The values of `updateBody`. */
 export function bodyToRow(entry: Entry): Bound[] {
   const { size, body } = bodyOf(entry);
-  return [size, body, toColumn(entry.log), entry.seq, toColumn(entry.id)];
+  const usage = toColumn(usageText(entry.body.usage ?? {}));
+  return [size, body, usage, toColumn(entry.log), entry.seq, toColumn(entry.id)];
 }
 
 function bodyOf({ id, body: given }: Entry): { readonly size: number; readonly body: string } {
@@ -34,7 +46,21 @@ function bodyOf({ id, body: given }: Entry): { readonly size: number; readonly b
 
 /** The values of `insertEntry` for a seal. */
 export function sealToRow(log: string, seq: number): Bound[] {
-  return [log, seq, null, 0, "", "", null, 0, ""];
+  return [log, seq, null, 0, "", "", null, 0, "", null, null];
+}
+
+/** What `usageRows` and, in front of the sums, `firstUsage` return. */
+export type UsageColumns = readonly [
+  seq: number,
+  timestampMicros: number,
+  sessionId: string,
+  origin: string | null,
+  usage: string,
+];
+
+export function toUsageRow(log: string, [seq, timestampMicros, sessionId, origin, usage]: UsageColumns): UsageRow {
+  const originSessionId = fromColumn(origin ?? sessionId);
+  return { log, seq, timestampMicros, originSessionId, usage: usageOfText(fromColumn(usage)) };
 }
 
 export function rowToEntry(row: Row): Entry {

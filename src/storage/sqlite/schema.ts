@@ -5,7 +5,7 @@ import { migrateFrom1 } from "./migrate-from-1.js";
 
 /** `SPOL`, which distinguishes our files from those of other programs. */
 export const APPLICATION_ID = 0x53504f4c;
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 /** Large enough for messages of a few KB. With pages of 4 KiB, a message of 1 KB would need an overflow page. */
 export const PAGE_BYTES = 8192;
@@ -124,6 +124,17 @@ CREATE INDEX attachment_names_by_id ON attachment_names (log, id, target);
 CREATE INDEX attachment_names_by_target ON attachment_names (target, log, seq);
 `;
 
+/**
+ * Of what version 5 adds, the usage of messages: that of the message, as `usageText` writes it, and the sums of its log
+ * up to it, as `runningText` writes them; both null in a message without usage. The index has all that is read of them.
+ */
+const USAGE = `
+ALTER TABLE messages ADD COLUMN usage TEXT;
+ALTER TABLE messages ADD COLUMN usage_sums TEXT;
+CREATE INDEX messages_by_usage ON messages (log, seq, timestamp, session_id, origin, usage, usage_sums)
+	WHERE usage IS NOT NULL;
+`;
+
 const OF_ATTACHMENTS = ["attachments", "attachment_pieces", "attachment_names"];
 
 const TODOS = `
@@ -169,11 +180,12 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS}`;
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE}`;
     if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, tables);
     if (version === 2) db.exec(OWNERS);
     if (version === 2 || version === 3) db.exec(ATTACHMENTS);
+    if (version >= 2 && version <= 4) db.exec(USAGE);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }

@@ -19,8 +19,11 @@ import type {
   SessionRecord,
   Tail,
   Usage,
+  UsageEnds,
   UsageFilter,
+  UsageRows,
 } from "../history/log-store.js";
+import { usageRowsOf } from "../history/usage-rows.js";
 import { AttachmentRows, byColumn } from "./attachment-rows.js";
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
@@ -192,6 +195,15 @@ export class SqliteLogStore implements LogStore {
   async readNewest(sessionId: string, options: NewestOptions, call?: Call): Promise<Newest | null> {
     const connection = this.#connection;
     return connection.read(() => connection.atOneMoment(() => this.#newest.read(sessionId, options)), call);
+  }
+
+  async readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    const read = (range: Segment, most: number) => this.#messages.readUsage(range, most);
+    return this.#connection.read(() => usageRowsOf(ranges, limit, read), call);
+  }
+
+  async readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    return this.#connection.read(() => ranges.map((range) => this.#messages.usageEnds(range)), call);
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {

@@ -27,6 +27,10 @@ const NEWEST_FIRST = "ORDER BY update_time DESC, session_id DESC LIMIT ?";
 const NEWEST_LABELED = "ORDER BY labels.update_time DESC, labels.session_id DESC LIMIT ?";
 const OWNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND owner = ? AND deleted = 0`;
 
+/** Reads the index alone, so bodies are never touched. */
+const OF_USAGE =
+  "FROM messages INDEXED BY messages_by_usage WHERE log = ? AND seq BETWEEN ? AND ? AND usage IS NOT NULL";
+
 /** The columns of a message in a page. */
 const MESSAGE = "json_array(seq, id, timestamp, role, messages.session_id, origin, octet_length(messages.body))";
 /** A page of messages, whose columns are given. */
@@ -46,7 +50,7 @@ export const SQL = {
   openEnd: `SELECT update_time, (SELECT iif(id IS NULL, -seq, seq) FROM messages WHERE log = sessions.log ORDER BY seq DESC LIMIT 1)
     FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 0 AND log = ?`,
   insertEntry:
-    "INSERT INTO messages (log, seq, id, timestamp, role, session_id, origin, size, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+    "INSERT INTO messages (log, seq, id, timestamp, role, session_id, origin, size, body, usage, usage_sums) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
   deleteRange: "DELETE FROM messages WHERE log = ? AND seq BETWEEN ? AND ?",
   sizesUp: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   sizesDown: "SELECT size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC LIMIT ?",
@@ -70,7 +74,12 @@ export const SQL = {
   findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,
   /** The next log of an owner. */
   logAfter: "SELECT log FROM messages WHERE log > ? AND log < ? ORDER BY log LIMIT 1",
-  updateBody: "UPDATE messages SET size = ?, body = ? WHERE log = ? AND seq = ? AND id = ?",
+  usageRows: `SELECT seq, timestamp, session_id, origin, usage ${OF_USAGE} ORDER BY seq LIMIT ?`,
+  firstUsage: `SELECT seq, timestamp, session_id, origin, usage, usage_sums ${OF_USAGE} ORDER BY seq LIMIT 1`,
+  lastUsage: `SELECT usage_sums ${OF_USAGE} ORDER BY seq DESC LIMIT 1`,
+  /** A message without usage stays one. */
+  updateBody:
+    "UPDATE messages SET size = ?, body = ?, usage = iif(usage IS NULL, NULL, ?) WHERE log = ? AND seq = ? AND id = ?",
   placesOfRange: "SELECT log, seq, size FROM messages WHERE log = ? AND seq BETWEEN ? AND ? ORDER BY seq LIMIT ?",
   placesOfOwner: "SELECT log, seq, size FROM messages WHERE log >= ? AND log < ? ORDER BY log, seq LIMIT ?",
   /** Reads no body: SQLite knows the length of each. */

@@ -32,14 +32,14 @@ export const ODD_TEXTS = [
 /** The fields of an entry that a case may set. The body is given as values. */
 export type Given = Partial<Omit<Entry, "body"> & BodyContent>;
 
-export function entry(log: string, seq: number, { parts, metadata, ...more }: Given = {}): Entry {
+export function entry(log: string, seq: number, { parts, metadata, usage, ...more }: Given = {}): Entry {
   return {
     log,
     seq,
     id: `m${seq}`,
     timestampMicros: T0 + seq,
     role: "user",
-    body: MessageBody.of({ parts: parts ?? [{ id: "", type: "text", text: `message ${seq}` }], metadata }),
+    body: MessageBody.of({ parts: parts ?? [{ id: "", type: "text", text: `message ${seq}` }], metadata, usage }),
     sessionId: "s",
     originSessionId: "s",
     remaining: 0,
@@ -153,8 +153,8 @@ export async function replaced(
  * as an empty one.
  */
 export function comparable(one: Entry): string {
-  const { remaining: _remaining, body, ...rest } = one;
-  const { parts, metadata } = body;
+  const { remaining: _remaining, usageSums, body, ...rest } = one;
+  const { parts, metadata, usage } = body;
   return canonical({
     ...rest,
     parts: parts.map(({ attachment, ...part }) => ({
@@ -164,6 +164,8 @@ export function comparable(one: Entry): string {
     })),
     attachments: body.attachments.map((one) => ({ ...one })),
     metadata: metadata ?? {},
+    usage: { ...usage } as JsonObject,
+    usageSums: usageSums ? "given" : "",
   });
 }
 

@@ -1,10 +1,21 @@
-import { type Entry, MessageBody, type Range, type RangeOptions, type Segment, type Tail } from "session-pool";
+import {
+  type Entry,
+  MessageBody,
+  type Range,
+  type RangeOptions,
+  type RunningUsage,
+  type Segment,
+  type Tail,
+  type UsageEnds,
+  type UsageRow,
+} from "session-pool";
 
-type Row = Omit<Entry, "body"> & { readonly body: string };
+type Row = Omit<Entry, "body" | "usageSums"> & { readonly body: string };
 
 /** One log of the toy store: its rows by place, and the place of its seal. */
 export class ToyLog {
   readonly #rows = new Map<number, Row>();
+  readonly #sums = new Map<number, RunningUsage>();
   #seal: number | undefined;
 
   get isEmpty(): boolean {
@@ -15,7 +26,10 @@ export class ToyLog {
     if (this.#seal !== undefined || seq !== this.#lastSeq + 1) return 0;
     const ids = new Set(entries.map(({ id }) => id));
     if (ids.size < entries.length || [...this.#rows.values()].some(({ id }) => ids.has(id))) return "idTaken";
-    for (const entry of entries) this.#rows.set(entry.seq, toRow(entry));
+    for (const entry of entries) {
+      this.#rows.set(entry.seq, toRow(entry));
+      if (entry.usageSums) this.#sums.set(entry.seq, entry.usageSums);
+    }
     return entries.length;
   }
 
@@ -61,6 +75,19 @@ export class ToyLog {
     return { entries, cut: false };
   }
 
+  readUsage({ first, last }: Segment, limit: number): UsageRow[] {
+    const used = this.entries.filter(({ seq }) => seq >= first && seq <= last && this.#sums.has(seq));
+    return used.slice(0, limit).map(toUsage);
+  }
+
+  usageEnds({ first, last }: Segment): UsageEnds | null {
+    const used = this.entries.filter(({ seq }) => seq >= first && seq <= last && this.#sums.has(seq));
+    const [start] = used;
+    if (!start) return null;
+    const [from, to] = [start, used.at(-1)].map((entry) => this.#sums.get(entry?.seq ?? 0)) as RunningUsage[];
+    return { sessionId: start.sessionId, first: { ...toUsage(start), sums: from! }, last: to! };
+  }
+
   seqAtTime(first: number, last: number, micros: number): number | null {
     for (let seq = first; seq <= last; seq++) {
       const row = this.#rows.get(seq);
@@ -79,7 +106,10 @@ export class ToyLog {
   delete(limit: number, { first, last }: Pick<Segment, "first" | "last"> = { first: 1, last: Infinity }): number {
     const isMeant = (seq: number) => seq >= first && seq <= last;
     const seqs = [...this.#rows.keys()].filter(isMeant).slice(0, limit);
-    for (const seq of seqs) this.#rows.delete(seq);
+    for (const seq of seqs) {
+      this.#rows.delete(seq);
+      this.#sums.delete(seq);
+    }
     if (this.#seal === undefined || !isMeant(this.#seal) || seqs.length >= limit) return seqs.length;
     this.#seal = undefined;
     return seqs.length + 1;
@@ -90,7 +120,11 @@ export class ToyLog {
   }
 }
 
-function toRow({ body, ...rest }: Entry): Row {
+function toUsage({ log, seq, timestampMicros, originSessionId, body }: Entry): UsageRow {
+  return { log, seq, timestampMicros, originSessionId, usage: body.usage ?? {} };
+}
+
+function toRow({ body, usageSums: _sums, ...rest }: Entry): Row {
   return { ...rest, body: body.encode() };
 }
 

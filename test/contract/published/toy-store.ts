@@ -26,7 +26,10 @@ import {
   type Todo,
   type TodoList,
   type Usage,
+  type UsageEnds,
   type UsageFilter,
+  type UsageRows,
+  usageRowsOf,
 } from "session-pool";
 import { ToyAttachments, ToyAttachmentTable } from "./toy-attachments.js";
 import { ToyLog } from "./toy-log.js";
@@ -257,6 +260,16 @@ class ToyLogStore implements LogStore {
   async readLast(logs: readonly string[], call?: Call): Promise<readonly (Entry | null)[]> {
     this.#enter(call);
     return logs.map((log) => this.#log(log).entry(this.#log(log).tail().last?.seq ?? 0) ?? null);
+  }
+
+  async readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    this.#enter(call);
+    return usageRowsOf(ranges, limit, (range, most) => this.#log(range.log).readUsage(range, most));
+  }
+
+  async readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    this.#enter(call);
+    return ranges.map((range) => this.#log(range.log).usageEnds(range));
   }
 
   async tail(log: string, call?: Call): Promise<Tail> {

@@ -80,7 +80,7 @@ describe("a message that is shown with a stored body", () => {
   const body = MessageBody.stored(MessageBody.of({ parts: [{ id: "", type: "t", text: "x" }], metadata: {} }).encode());
 
   it("equals one made of values when compared, copied or printed", () => {
-    const literal = { ...FIELDS, parts: body.parts, metadata: body.metadata };
+    const literal = { ...FIELDS, parts: body.parts, metadata: body.metadata, usage: body.usage };
     const shown = shownMessage(FIELDS, body);
     expect(shown).toEqual(literal);
     expect({ ...shown }).toEqual(literal);

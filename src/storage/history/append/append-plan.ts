@@ -117,8 +117,15 @@ export function endAfter(head: Head, entries: readonly Entry[], atMs: number = h
     count: head.count + entries.length,
     lastTimestampMicros: last.timestampMicros,
     lastId: last.id,
+    usageSums: lastSums(entries) ?? head.usageSums,
     atMs,
   };
+}
+
+/** The sums that the last of the entries with usage has; undefined when none has any. */
+function lastSums(entries: readonly Entry[]): Entry["usageSums"] {
+  for (let i = entries.length - 1; i >= 0; i--) if (entries[i]?.usageSums !== undefined) return entries[i]?.usageSums;
+  return undefined;
 }
 
 /** Counts the plans at the front that are complete when only the first `stored` of all planned entries were stored. */

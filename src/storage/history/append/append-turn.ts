@@ -10,6 +10,7 @@ import type { Entry } from "../log-store.js";
 import { locateOnHead } from "../read/lookup.js";
 import { Again, Retries } from "../retries.js";
 import { positionOf } from "../segments.js";
+import { isUsed, withSums } from "../usage-counter.js";
 import type { EditorWait } from "../write/editor-wait.js";
 import type { Inserter } from "../write/inserter.js";
 import { clearIfOrphaned } from "../write/orphans.js";
@@ -254,8 +255,9 @@ export class AppendTurn {
   }
 
   async #write(head: Head, state: TurnState, plans: readonly Plan[], call: Call | undefined): Promise<TurnState> {
-    const entries: Entry[] = [];
-    for (const plan of plans) if (plan.kind === "write") entries.push(...plan.entries);
+    const planned: Entry[] = [];
+    for (const plan of plans) if (plan.kind === "write") planned.push(...plan.entries);
+    const entries = planned.some(isUsed) ? await withSums(this.#context, head, planned, call) : planned;
     const atMs = this.#context.knownMs();
     const answer = entries.length === 0 ? 0 : await this.#append(head, entries, call);
     if (answer === "unnamed") throw new Again();

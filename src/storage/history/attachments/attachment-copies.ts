@@ -85,5 +85,5 @@ function renamed(body: MessageBody, copies: ReadonlyMap<string, StoredAttachment
   });
   const attachments: NamedAttachment[] = [];
   for (const copy of byId.values()) if (copy) attachments.push({ attachmentId: copy.attachmentId, log: copy.log });
-  return MessageBody.of({ parts, metadata: body.metadata }, attachments);
+  return MessageBody.of({ parts, metadata: body.metadata, usage: body.usage }, attachments);
 }

@@ -2,6 +2,7 @@ import { type Part, sameContent } from "../../../domain/chat-message.js";
 import type { DraftDelta } from "../../../domain/draft.js";
 import type { JsonObject } from "../../../domain/json.js";
 import { type BodyContent, contentOf, MessageBody, type NamedAttachment } from "../../../domain/message-body.js";
+import type { Usage } from "../../../domain/usage.js";
 import type { Entry } from "../log-store.js";
 
 /** The meaning of one entry of a draft's log. The first is `started`; nothing follows `finished` or `discarded`. */
@@ -17,6 +18,7 @@ type StepContent =
       readonly role: string;
       readonly parts: readonly Part[];
       readonly metadata?: JsonObject | undefined;
+      readonly usage?: Usage | undefined;
     }
   | { readonly kind: "extended"; readonly deltas: readonly DraftDelta[] }
   | {
@@ -24,6 +26,8 @@ type StepContent =
       readonly deltas: readonly DraftDelta[];
       /** Fields to add to the metadata. */
       readonly metadata?: JsonObject | undefined;
+      /** Replaces the usage; absent leaves it. */
+      readonly usage?: Usage | undefined;
     }
   | { readonly kind: "discarded" };
 
@@ -58,15 +62,15 @@ export function toEntry(step: DraftStep, { log, seq, sessionId, timestampMicros 
 
 export function toStep(entry: Entry): DraftStep {
   const { id, role } = entry;
-  const { parts, metadata } = entry.body;
+  const { parts, metadata, usage } = entry.body;
   const kind = kindOf(id);
   switch (kind) {
     case "started":
-      return { kind, messageId: id, role, parts, metadata };
+      return { kind, messageId: id, role, parts, metadata, usage };
     case "extended":
       return { kind, deltas: parts.map(toDelta) };
     case "finished":
-      return { kind, deltas: parts.map(toDelta), metadata };
+      return { kind, deltas: parts.map(toDelta), metadata, usage };
     case "discarded":
       return { kind };
   }
@@ -92,11 +96,11 @@ export function sameStep(a: DraftStep, b: DraftStep): boolean {
 function contentOfStep(step: DraftStep): BodyContent {
   switch (step.kind) {
     case "started":
-      return { parts: step.parts, metadata: step.metadata };
+      return { parts: step.parts, metadata: step.metadata, usage: step.usage };
     case "extended":
       return { parts: step.deltas.map(toPart) };
     case "finished":
-      return { parts: step.deltas.map(toPart), metadata: step.metadata };
+      return { parts: step.deltas.map(toPart), metadata: step.metadata, usage: step.usage };
     case "discarded":
       return { parts: [] };
   }

@@ -1,9 +1,9 @@
 import type { DraftDelta } from "../../../domain/draft.js";
 import { DomainError, invalidArgument, notAsExpected, notFound } from "../../../domain/errors.js";
-import type { JsonObject } from "../../../domain/json.js";
 import type { Limits } from "../../../domain/limits.js";
 import { messageSize } from "../../../domain/message-size.js";
 import { checkMetadata } from "../../../domain/validate-struct.js";
+import type { FinishDraftOptions } from "../../storage-provider.js";
 import type { FoundDraft } from "./draft-finder.js";
 import { withFields } from "./draft-state.js";
 
@@ -24,7 +24,12 @@ export function otherVersion(messageId: string, version: number, current: number
  * Throws invalid_argument when these deltas would make the message too large, or give it too many parts or attachments,
  * or the draft too many deltas. Deltas that add none are allowed even if a higher limit has let more in.
  */
-export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limits: Limits, more?: JsonObject): void {
+export function checkRoom(
+  draft: FoundDraft,
+  deltas: readonly DraftDelta[],
+  limits: Limits,
+  { metadata: more, usage = draft.state.usage }: Pick<FinishDraftOptions, "metadata" | "usage"> = {},
+): void {
   const { ref, state } = draft;
   checkCount(draft, deltas.length, limits);
   const parts = state.content.countWith(deltas);
@@ -42,7 +47,7 @@ export function checkRoom(draft: FoundDraft, deltas: readonly DraftDelta[], limi
   const metadata = withFields(state.metadata, more);
   if (more !== undefined) checkMetadata("metadata", metadata, limits);
   const timestampMicros = ref.timestampMicros ?? undefined;
-  const envelope = messageSize({ id: ref.messageId, role: state.role, parts: [], metadata, timestampMicros });
+  const envelope = messageSize({ id: ref.messageId, role: state.role, parts: [], metadata, usage, timestampMicros });
   const bytes = envelope + state.content.bytesWith(deltas);
   if (bytes > limits.messageBytes) {
     throw invalidArgument(

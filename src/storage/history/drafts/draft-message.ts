@@ -21,8 +21,8 @@ export function possibleIdsOf(ref: DraftRef): readonly string[] {
   return [ref.messageId, renamedIdOf(ref)];
 }
 
-function storedOf({ id, role, body: { parts, metadata } }: Entry): StoredMessage {
-  return { id, role, parts, metadata };
+function storedOf({ id, role, body: { parts, metadata, usage } }: Entry): StoredMessage {
+  return { id, role, parts, metadata, usage };
 }
 
 /** Makes both forms of the message from the content of a draft. */
@@ -32,6 +32,7 @@ export function messagesOf(ref: DraftRef, state: DraftState): DraftMessages {
     role: state.role,
     parts: state.content.parts,
     metadata: state.metadata,
+    usage: state.usage,
     timestampMicros: ref.timestampMicros ?? undefined,
   };
   const metadata = withFields(state.metadata, { original_message_id: ref.messageId });

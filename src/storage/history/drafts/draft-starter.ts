@@ -49,13 +49,13 @@ export class DraftStarter {
     const { context } = this.#parts;
     checkNotAhead([message], context.options);
     const messageId = message.id || context.options.newMessageId();
-    const { role, parts, metadata, timestampMicros } = message;
+    const { role, parts, metadata, usage, timestampMicros } = message;
     const wanted: Wanted = {
       messageId,
       isMade: !message.id,
       timestampMicros,
       discardWhenAbandoned: options.discardWhenAbandoned ?? false,
-      step: { kind: "started", messageId, role, parts: structuredClone(parts), metadata: structuredClone(metadata) },
+      step: { kind: "started", messageId, role, ...structuredClone({ parts, metadata, usage }) },
     };
     return context.retrying(sessionId, options, async (saw) => {
       const head = await context.need(sessionId, options);
@@ -82,10 +82,10 @@ export class DraftStarter {
       discardWhenAbandoned,
     };
     // A caller that is refused leaves no draft behind. What is named is looked up again once the draft is open.
-    const { role, parts, metadata, attachments } = await writer.fill(head.record.sessionId, wanted.step, call);
+    const { role, parts, metadata, usage, attachments } = await writer.fill(head.record.sessionId, wanted.step, call);
     if (attachments !== undefined) {
       // What was filled in counts.
-      const size = messageSize({ id: messageId, role, parts, metadata, timestampMicros });
+      const size = messageSize({ id: messageId, role, parts, metadata, usage, timestampMicros });
       checkBytes("message", size, context.options.limits.messageBytes);
     }
     const record = await list.add(head.record, ref, call);

@@ -1,6 +1,7 @@
 import type { Draft, DraftDelta } from "../../../domain/draft.js";
 import { DraftContent } from "../../../domain/draft-content.js";
 import type { JsonObject } from "../../../domain/json.js";
+import type { Usage } from "../../../domain/usage.js";
 import type { DraftRef, Entry } from "../log-store.js";
 import { type DraftStep, toStep } from "./draft-entry.js";
 
@@ -9,6 +10,7 @@ export class DraftState {
   #version = 0;
   #role = "";
   #metadata: JsonObject | undefined;
+  #usage: Usage | undefined;
   #content = new DraftContent([]);
   #startTimeMicros = 0;
   #updateTimeMicros = 0;
@@ -32,6 +34,10 @@ export class DraftState {
     return this.#metadata;
   }
 
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
   get content(): DraftContent {
     return this.#content;
   }
@@ -51,6 +57,7 @@ export class DraftState {
     if (step.kind === "started") {
       this.#role = step.role;
       this.#metadata = step.metadata;
+      this.#usage = step.usage;
       this.#content = new DraftContent(step.parts);
       this.#startTimeMicros = entry.timestampMicros;
     } else if (step.kind === "discarded") {
@@ -60,6 +67,7 @@ export class DraftState {
       if (step.kind === "finished") {
         this.#end = "finished";
         this.#metadata = withFields(this.#metadata, step.metadata);
+        this.#usage = step.usage ?? this.#usage;
       }
     }
     return step;
@@ -75,6 +83,7 @@ export class DraftState {
         timestampMicros: timestampMicros ?? undefined,
         parts: this.#content.parts,
         metadata: this.#metadata,
+        usage: this.#usage,
       },
       version: this.#version,
       startTimeMicros: this.#startTimeMicros,

@@ -90,14 +90,14 @@ export class Drafts {
 
   /** Implements {@link StorageProvider.finishDraft}. */
   finish(sessionId: string, messageId: string, options: FinishDraftOptions): Promise<LogResult> {
-    const { version, deltas = [], metadata } = options;
-    const step: DraftStep = { kind: "finished", deltas: deltas.map(copyOf), metadata: structuredClone(metadata) };
+    const { version, deltas = [], metadata, usage } = options;
+    const step: DraftStep = { kind: "finished", deltas: deltas.map(copyOf), ...structuredClone({ metadata, usage }) };
     return this.#withDraft(sessionId, messageId, options, async (draft) => {
       const { state } = draft;
       if (draft.ref.end === undefined && state.end === null) {
         if (version !== state.version) throw otherVersion(messageId, version, state.version);
         const filled = await this.#writer.fill(sessionId, step, options);
-        checkRoom(draft, filled.deltas, this.#context.options.limits, metadata);
+        checkRoom(draft, filled.deltas, this.#context.options.limits, { metadata, usage });
         await checkFinish(this.#context, draft, options);
         await this.#writer.checkRoom(draft, filled, options);
         if (!(await this.#writer.write(draft, filled, options, version))) throw new Again();

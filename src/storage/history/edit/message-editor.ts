@@ -111,7 +111,7 @@ export class MessageEditor {
   /** The entry with its new content at the same time. */
   async #changed(head: Head, entry: Entry, change: MessageChange, call: Call): Promise<Unplaced> {
     const { id, timestampMicros, sessionId, originSessionId } = entry;
-    const { role = entry.role, metadata = entry.body.metadata } = change;
+    const { role = entry.role, metadata = entry.body.metadata, usage = entry.body.usage } = change;
     if (change.timestampMicros !== undefined && change.timestampMicros !== timestampMicros) {
       throw invalidArgument("message.info.timestamp is not the message's own; a message keeps its time");
     }
@@ -120,8 +120,8 @@ export class MessageEditor {
         ? { parts: entry.body.parts, attachments: entry.body.attachments }
         : await this.#names.fill(head, change.parts, call);
     const { parts } = named;
-    const body = MessageBody.of({ parts, metadata }, named.attachments);
-    const size = messageSize({ id, timestampMicros, role, parts, metadata }, undefined, body.sizes);
+    const body = MessageBody.of({ parts, metadata, usage }, named.attachments);
+    const size = messageSize({ id, timestampMicros, role, parts, metadata, usage }, undefined, body.sizes);
     checkBytes("message", size, this.#context.options.limits.messageBytes);
     return { id, timestampMicros, role, body, sessionId, originSessionId, remaining: 0 };
   }

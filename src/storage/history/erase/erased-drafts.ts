@@ -70,7 +70,7 @@ export async function eraseDrafts(
       const { entries } = await store.readRange(log, first, OPEN_END, { limit: options.chunk }, call);
       if (entries.length === 0) break;
       const left = entries.filter(({ body }) => holdsContent(body));
-      await overwrite(parts, [record], left, NOTHING, call);
+      await overwrite(parts, [record], left, () => NOTHING, call);
       isChanged ||= left.length > 0;
       last = entries.at(-1);
       first += entries.length;
@@ -91,19 +91,18 @@ export async function overwrite(
   { context, removal }: OverwriteParts,
   records: readonly SessionRecord[],
   entries: readonly Entry[],
-  body: MessageBody,
+  bodyOf: (body: MessageBody) => MessageBody,
   call: Call,
 ): Promise<void> {
   if (entries.length === 0) return;
   const { store, counts, quotas } = context;
   await removal.doomAll(entries, call);
-  await store.overwriteEntries(
-    entries.map((entry) => ({ ...entry, body })),
-    call,
-  );
+  const overwritten = entries.map((entry) => ({ ...entry, body: bodyOf(entry.body) }));
+  await store.overwriteEntries(overwritten, call);
   for (const record of records) {
-    const own = entries.filter(({ log }) => ownerOf(log) === record.uid);
-    if (own.length > 0 && counts.counts(record)) quotas.note(record, own.length * body.storedBytes - bytesOf(own));
+    const isOwn = ({ log }: Entry) => ownerOf(log) === record.uid;
+    const own = entries.filter(isOwn);
+    if (own.length > 0 && counts.counts(record)) quotas.note(record, bytesOf(overwritten.filter(isOwn)) - bytesOf(own));
   }
 }
 
@@ -112,5 +111,5 @@ export async function overwrite(
  * may already hold the body that marks an erased message, which does not count as content.
  */
 function holdsContent(body: MessageBody): boolean {
-  return !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined);
+  return !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined || body.usage !== undefined);
 }

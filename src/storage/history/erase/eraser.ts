@@ -1,6 +1,6 @@
 import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
-import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
+import { erasedBody, isErased } from "../../../domain/erasure.js";
 import { DomainError } from "../../../domain/errors.js";
 import type { EraseOptions, EraseReport, StorageProvider } from "../../storage-provider.js";
 import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
@@ -119,7 +119,7 @@ export class Eraser {
       // timestamp.
       const copies = (await context.store.findCopies(records, message, options)).filter(({ log }) => !drafts.has(log));
       const left = copies.filter((entry) => !isErased(entry.body));
-      await overwrite(this.#parts, records, left, ERASED_BODY, options);
+      await overwrite(this.#parts, records, left, erasedBody, options);
       for (const entry of copies) places.add(entry, left.includes(entry));
       isChanged ||= left.length > 0;
     }

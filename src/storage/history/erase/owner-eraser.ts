@@ -1,6 +1,6 @@
 import { checkMayErase } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
-import { ERASED_BODY, isErased } from "../../../domain/erasure.js";
+import { erasedBody, isErased } from "../../../domain/erasure.js";
 import type { EraseOptions, OwnerErasure } from "../../storage-provider.js";
 import type { AttachmentRemoval } from "../attachments/attachment-removal.js";
 import type { HistoryContext } from "../heads.js";
@@ -134,9 +134,10 @@ export class OwnerEraser {
   ): Promise<boolean> {
     const entries = await this.#read(found, options);
     const left = entries.filter(
-      ({ body }) => !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined),
+      ({ body }) =>
+        !isErased(body) && (body.parts.length > 0 || body.metadata !== undefined || body.usage !== undefined),
     );
-    await overwrite(this.#parts, [record], left, ERASED_BODY, options);
+    await overwrite(this.#parts, [record], left, erasedBody, options);
     for (const entry of entries) places.add(entry, left.includes(entry));
     return left.length > 0;
   }

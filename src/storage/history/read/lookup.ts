@@ -125,7 +125,7 @@ async function readStretches(
   let leftBytes = context.options.limits.batchBytes;
   for (const { log, first, last } of stretchesOf(segments, MAX_UNNEEDED)) {
     const { entries, cut } = await context.store.readRange(log, first, last, { maxBytes: leftBytes }, call);
-    leftBytes -= entries.reduce((sum, { body: { sizes } }) => sum + sizes.parts + sizes.metadata, 0);
+    leftBytes -= entries.reduce((sum, { body: { sizes } }) => sum + sizes.parts + sizes.metadata + sizes.usage, 0);
     if (cut || leftBytes <= 0) return null;
     const known = found.get(log) ?? new Map<number, Entry>();
     found.set(log, known);

@@ -20,6 +20,7 @@ import { undoAt } from "../undo.js";
 import { locate, readInChunks } from "./lookup.js";
 import { messageIn, openSegments, piecesOf, slicePieces, toMessage } from "./pieces.js";
 import { recordFields } from "./record-fields.js";
+import { usageOf } from "./session-usage.js";
 import { type Window, WindowReader } from "./window-reader.js";
 
 /** Reads the open drafts that a head shows. */
@@ -95,7 +96,12 @@ export class Reader {
       const window = await this.#windows.window(head.record, pieces, at, options);
       const page = this.#page(head.record, query, window);
       const drafts = cursor ? undefined : await this.#readDrafts(head, options);
-      return { session: this.sessionOf(head), messages: page.messages.toReversed(), next: page.next, drafts };
+      return {
+        session: await this.sessionWithUsage(head, options),
+        messages: page.messages.toReversed(),
+        next: page.next,
+        drafts,
+      };
     });
   }
 
@@ -146,6 +152,12 @@ export class Reader {
       messageCount: head.count,
       reverted: undoAt(record, head.seq) !== null,
     };
+  }
+
+  /** The session as a head shows it, with the sums of usage. */
+  async sessionWithUsage(head: Head, call?: Call): Promise<Session> {
+    const [usage] = await usageOf(this.#context, [head], call);
+    return { ...this.sessionOf(head), ...usage };
   }
 
   /** Repeats a read when rows were missing, or when it took so long that a sweep may have removed some. */

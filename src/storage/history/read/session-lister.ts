@@ -8,6 +8,7 @@ import type { Entry, RecordFilter, RecordPage, SessionRecord } from "../log-stor
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { recordFields } from "./record-fields.js";
+import { usageOf } from "./session-usage.js";
 
 /** How many sessions have their last messages in memory at the same time. */
 const AT_ONCE = 50;
@@ -58,6 +59,8 @@ export class SessionLister {
   async #full(records: readonly SessionRecord[], call?: Call): Promise<Session[]> {
     const logs = records.map(({ log }) => log);
     const open = await this.#context.store.readLast(logs, call);
+    const shown = records.map((record, i) => ({ record, seq: open[i]?.seq ?? 0 }));
+    const sums = await usageOf(this.#context, shown, call);
     return Promise.all(
       records.map(async (record, i) => {
         const entry = open[i] ?? null;
@@ -67,7 +70,8 @@ export class SessionLister {
           ...recordFields(record),
           messageCount: totalLength(record.segments) + seq,
           reverted: undoAt(record, seq) !== null,
-          ...(last && { lastMessage: previewOf({ ...last, parts: last.body.parts }) }),
+          ...(last && { lastMessage: previewOf({ ...last, parts: last.body.parts, usage: last.body.usage }) }),
+          ...sums[i],
         };
       }),
     );

@@ -33,7 +33,7 @@ export class RestoredAttachments {
     if (attachments.length === 0 && body.attachments.length === 0) return body;
     const named: { attachmentId: string; log: string }[] = [];
     for (const one of attachments) named.push({ attachmentId: one.attachmentId, log: await this.#logOf(one, call) });
-    return MessageBody.of({ parts: body.parts, metadata: body.metadata }, named);
+    return MessageBody.of({ parts: body.parts, metadata: body.metadata, usage: body.usage }, named);
   }
 
   /**

@@ -17,6 +17,7 @@ import type { Entry, NextRecord, Origin, Segment } from "../log-store.js";
 import { entryAt, locate } from "../read/lookup.js";
 import { ownerOf } from "../record-facts.js";
 import { totalLength } from "../segments.js";
+import { UsageCounter } from "../usage-counter.js";
 import { Owners } from "./owners.js";
 import { planRestore, type RestorePlan } from "./restore-plan.js";
 import { RestoredAttachments, sweptAway } from "./restored-attachments.js";
@@ -104,7 +105,11 @@ export class Restorer {
         restoring: true,
       } as const;
       if ((await store.createRecord(hidden, call)) === "exists") throw sweptAway(sessionId);
-      for (const range of plan.written) await this.#writeRange(range, record, plan, attachments, read, call);
+      const counters = new Map([...logs].map((log) => [log, new UsageCounter()]));
+      for (const range of plan.written) {
+        const counter = counters.get(range.place.log) as UsageCounter;
+        await this.#writeRange(range, record, plan, attachments, counter, read, call);
+      }
       for (const { log, entries } of plan.notes) {
         const placed = entries.map((entry, i) => ({ ...entry, log, seq: i + 1 }));
         if ((await this.#context.append(record, log, 1, placed, call)) !== placed.length) throw sweptAway(sessionId);
@@ -130,6 +135,7 @@ export class Restorer {
     record: NextRecord,
     plan: RestorePlan,
     attachments: RestoredAttachments,
+    counter: UsageCounter,
     read: ReadNumbers,
     call?: Call,
   ): Promise<void> {
@@ -141,7 +147,7 @@ export class Restorer {
       const entries: Entry[] = [];
       for (const [i, message] of messages.entries()) {
         const body = await attachments.bodyOf(message, call);
-        entries.push(toEntry({ ...message, body }, place.log, seq + i, sessionId));
+        entries.push(counter.count(toEntry({ ...message, body }, place.log, seq + i, sessionId)));
       }
       const ids = entries.map(({ id }) => id);
       const known = isShown && others.length > 0 ? await locate(this.#context, others, ids, call) : null;

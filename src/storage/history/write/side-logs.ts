@@ -6,6 +6,7 @@ import type { Head, HistoryContext } from "../heads.js";
 import type { Entry, NamedLog, NextRecord, SessionRecord } from "../log-store.js";
 import { namesLog } from "../record-facts.js";
 import { Again } from "../retries.js";
+import { UsageCounter } from "../usage-counter.js";
 import type { EditorWait } from "./editor-wait.js";
 import { clearIfOrphaned } from "./orphans.js";
 import { nextOf, type RecordReplacer } from "./record-replacer.js";
@@ -32,6 +33,8 @@ export type Unplaced = Omit<Entry, "log" | "seq">;
 export interface SideLog {
   readonly log: string;
   readonly record: SessionRecord;
+  /** Counts the usage of what is written to it. */
+  readonly counter: UsageCounter;
 }
 
 /** What an edit does to a head. */
@@ -171,13 +174,19 @@ export class SideLogs {
   }
 
   /** Writes messages after the first `base` entries of a side log. Resolves to whether all were stored. */
-  async append({ record, log }: SideLog, head: Head, base: number, messages: readonly Unplaced[], call?: Call) {
+  async append(
+    { record, log, counter }: SideLog,
+    head: Head,
+    base: number,
+    messages: readonly Unplaced[],
+    call?: Call,
+  ) {
     const { chunk } = this.#context.options;
     const { sessionId } = record;
     for (let i = 0; i < messages.length; i += chunk) {
       const entries = messages
         .slice(i, i + chunk)
-        .map((message, k) => ({ ...message, sessionId, log, seq: base + i + k + 1, remaining: 0 }));
+        .map((message, k) => counter.count({ ...message, sessionId, log, seq: base + i + k + 1, remaining: 0 }));
       const stored = await this.#context.append(record, log, base + i + 1, entries, call);
       const range = { log, first: base + i + 1, last: base + i + (typeof stored === "number" ? stored : 0) };
       await clearIfOrphaned(this.#context, head.atMs, record.uid, call, range);
@@ -190,7 +199,7 @@ export class SideLogs {
     const named: NamedLog = { log: this.#context.newLog(seen.uid), purpose: "copy" };
     return this.#change(seen, call, ({ namedLogs }) => ({
       namedLogs: [...namedLogs, named].slice(-MAX_NAMED_LOGS),
-    })).then((record) => record && { log: named.log, record });
+    })).then((record) => record && { log: named.log, record, counter: new UsageCounter() });
   }
 
   async #unname({ record, log }: SideLog): Promise<void> {

@@ -21,6 +21,9 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   findOne: "messages USING INDEX messages_by_id (log=? AND id=?)",
   findMany: "messages USING INDEX messages_by_id (log=? AND id=?)",
   logAfter: "messages USING COVERING INDEX messages_by_id (log>? AND log<?)",
+  usageRows: "messages USING COVERING INDEX messages_by_usage (log=? AND seq>? AND seq<?)",
+  firstUsage: "messages USING COVERING INDEX messages_by_usage (log=? AND seq>? AND seq<?)",
+  lastUsage: "messages USING COVERING INDEX messages_by_usage (log=? AND seq>? AND seq<?)",
   updateBody: "messages USING COVERING INDEX messages_by_id (log=? AND id=?)",
   placesOfRange: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   placesOfOwner: "messages USING PRIMARY KEY (log>? AND log<?)",
@@ -144,7 +147,7 @@ describe("statements", () => {
 
   it("keep their plans when the tables hold rows and statistics", () => {
     const fill = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
-			INSERT INTO messages SELECT 'u.' || (i % 3), i, 'm' || i, i, 'user', 's', NULL, 1, '{}' FROM n`;
+			INSERT INTO messages SELECT 'u.' || (i % 3), i, 'm' || i, i, 'user', 's', NULL, 1, '{}', NULL, NULL FROM n`;
     db.exec(`${fill}; ANALYZE`);
     for (const name of ["findOne", "findMany", "lastPlace", "readPage", "placesOfOwner"] as const) {
       const plan = db.prepare(`EXPLAIN QUERY PLAN ${SQL[name]}`).all([]) as { detail: string }[];

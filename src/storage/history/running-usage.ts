@@ -1,0 +1,96 @@
+import { NO_USAGE, plusUsage, sumsOf, type Usage, type UsageSums } from "../../domain/usage.js";
+
+/**
+ * The sums of usage over the entries of one log up to a place. They are part of the entry at that place and never
+ * change, because what stands before it in the log never does.
+ */
+export interface RunningUsage {
+  /** Over all entries. */
+  readonly all: UsageSums;
+  /** Over those that were first written to the session that owns the log, by its client's id. */
+  readonly own: UsageSums;
+  /** Over the others, by the session that they were first written to: the first eight of these sessions. */
+  readonly foreign: ReadonlyMap<string, UsageSums>;
+  /** Whether there are entries of further sessions. */
+  readonly more: boolean;
+}
+
+/** How many sessions' sums an entry holds apart, so that copies from many sessions cannot make it large. */
+const MOST_FOREIGN = 8;
+
+/** The sums of an empty log. */
+export const NOTHING_USED: RunningUsage = Object.freeze({
+  all: NO_USAGE,
+  own: NO_USAGE,
+  foreign: new Map<string, UsageSums>(),
+  more: false,
+});
+
+/** The sums after one more entry. */
+export function plusEntry(
+  before: RunningUsage,
+  { sessionId, originSessionId }: { readonly sessionId: string; readonly originSessionId: string },
+  usage: Usage,
+): RunningUsage {
+  const one = sumsOf(usage);
+  const all = plusUsage(before.all, one);
+  if (originSessionId === sessionId) {
+    const own = before.own === before.all ? all : plusUsage(before.own, one);
+    return { ...before, all, own };
+  }
+  const known = before.foreign.get(originSessionId);
+  if (known === undefined && before.foreign.size >= MOST_FOREIGN) return { ...before, all, more: true };
+  return { ...before, all, foreign: new Map(before.foreign).set(originSessionId, plusUsage(known ?? NO_USAGE, one)) };
+}
+
+type SumsValues = readonly [...numbers: readonly number[], costs: { readonly [currency: string]: string }];
+/** `own` is null where it equals `all`. */
+interface StoredSums {
+  readonly all: SumsValues;
+  readonly own?: SumsValues;
+  readonly foreign?: readonly (readonly [sessionId: string, sums: SumsValues])[];
+  readonly more?: true;
+}
+
+/** The sums as stores keep them. */
+export function runningText({ all, own, foreign, more }: RunningUsage): string {
+  return JSON.stringify({
+    all: valuesOf(all),
+    ...(own.calls !== all.calls && { own: valuesOf(own) }),
+    ...(foreign.size > 0 && { foreign: [...foreign].map(([sessionId, sums]) => [sessionId, valuesOf(sums)]) }),
+    ...(more && { more }),
+  });
+}
+
+export function runningOfText(text: string): RunningUsage {
+  const { all, own, foreign = [], more = false } = JSON.parse(text) as StoredSums;
+  const sums = sumsOfValues(all);
+  return {
+    all: sums,
+    own: own === undefined ? sums : sumsOfValues(own),
+    foreign: new Map(foreign.map(([sessionId, values]) => [sessionId, sumsOfValues(values)])),
+    more,
+  };
+}
+
+/** Costs are texts, because they have more digits than a number can hold. */
+function valuesOf(sums: UsageSums): readonly unknown[] {
+  const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, durationMicros, costs } = sums;
+  const numbers = [calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, durationMicros];
+  return costs.size === 0 ? numbers : [...numbers, Object.fromEntries([...costs].map(([c, units]) => [c, `${units}`]))];
+}
+
+function sumsOfValues(values: SumsValues): UsageSums {
+  const [calls = 0, inputTokens = 0, outputTokens = 0, cachedInputTokens = 0, reasoningTokens = 0, durationMicros = 0] =
+    values as readonly number[];
+  const costs = Object.entries(values[6] ?? {}).map(([currency, units]) => [currency, BigInt(units)] as const);
+  return {
+    calls,
+    inputTokens,
+    outputTokens,
+    cachedInputTokens,
+    reasoningTokens,
+    durationMicros,
+    costs: costs.length === 0 ? NO_USAGE.costs : new Map(costs),
+  };
+}
