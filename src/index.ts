@@ -28,8 +28,18 @@ export type {
   SessionCursor,
   SessionPage,
 } from "./domain/page.js";
-export type { SearchCursor, SearchHit, SearchPage, SearchTerm, Snippet, TextRange } from "./domain/search.js";
-export { holdsTerms, searchedText } from "./domain/search-text.js";
+export type {
+  SearchCursor,
+  SearchedField,
+  SearchHit,
+  SearchOption,
+  SearchPage,
+  SearchScope,
+  SearchTerm,
+  Snippet,
+  TextRange,
+} from "./domain/search.js";
+export { holdsTerms } from "./domain/search-text.js";
 export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
 export type { Todo, TodoList } from "./domain/todo.js";
 export type { Usage as MessageUsage, UsageSums } from "./domain/usage.js";
@@ -46,6 +56,7 @@ export type * from "./storage/history/log-store.js";
 export { MOST_UNINDEXED } from "./storage/history/log-store.js";
 export { isWritable, namesLog, ownerOf, sweepTimeOf } from "./storage/history/record-facts.js";
 export { runningOfText, runningText } from "./storage/history/running-usage.js";
+export { searchedText } from "./storage/history/searched-text.js";
 export { usageRowsOf } from "./storage/history/usage-rows.js";
 export { MemoryStorageProvider } from "./storage/memory/memory-storage-provider.js";
 export { openStorage, type Storage, type StorageOptions } from "./storage/open-storage.js";

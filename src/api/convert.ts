@@ -1,13 +1,14 @@
 import type { JsonObject as ProtoJsonObject } from "@bufbuild/protobuf";
-import type {
-  MessageInfo,
-  MessageWithParts,
-  DraftDelta as ProtoDelta,
-  Draft as ProtoDraft,
-  DraftExtended as ProtoDraftExtended,
-  Part as ProtoPart,
-  SearchHit as ProtoSearchHit,
-  WatchMessagesResponse,
+import {
+  type MessageInfo,
+  type MessageWithParts,
+  type DraftDelta as ProtoDelta,
+  type Draft as ProtoDraft,
+  type DraftExtended as ProtoDraftExtended,
+  type Part as ProtoPart,
+  type SearchHit as ProtoSearchHit,
+  SearchedField,
+  type WatchMessagesResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import {
   type MessagePreview as ProtoPreview,
@@ -106,6 +107,14 @@ function fromPart(part: ProtoPart): Part {
   return { id, type, text, data, attachment: { attachmentId, mediaType, name, size: Number(size), sha256 } };
 }
 
+const FIELDS: Readonly<Record<NonNullable<SearchHit["field"]>, SearchedField>> = {
+  text: SearchedField.TEXT,
+  tool_name: SearchedField.TOOL_NAME,
+  tool_input: SearchedField.TOOL_INPUT,
+  tool_output: SearchedField.TOOL_OUTPUT,
+  title: SearchedField.TITLE,
+};
+
 export function toSearchHit(hit: SearchHit): ProtoSearchHit {
   const { text: snippet, highlights } = hit.snippet;
   return {
@@ -118,8 +127,9 @@ export function toSearchHit(hit: SearchHit): ProtoSearchHit {
     position: BigInt(hit.position),
     snippet,
     highlights: highlights.map(({ start, end }) => ({ $typeName: "sessionpool.v1.TextRange", start, end })),
-    partType: "",
-    field: 0,
+    partIndex: hit.part?.index,
+    partType: hit.part?.type ?? "",
+    field: hit.field === undefined ? SearchedField.UNSPECIFIED : FIELDS[hit.field],
   };
 }
 

@@ -207,12 +207,20 @@ async function eraseMessage(
 async function searchMessages(request: SearchMessagesRequest, context: ApiContext): Promise<SearchMessagesResponse> {
   const { q, label: labels, sessionId, pageToken } = request;
   const owner = ownerFilter(request);
-  const filter = { ...listScope(context, owner), q, labels, sessionId };
+  const times = {
+    sinceMicros: fromBoundTimestamp("since", request.since),
+    untilMicros: fromBoundTimestamp("until", request.until),
+  };
+  checkBoundsOrder(request.since, request.until);
+  const role = optionalText(request.role);
+  const filter = { ...listScope(context, owner), q, labels, sessionId, role, ...times };
   const page = await context.rootPool.sessions.searchMessages({
     q,
     labels,
     owner,
     sessionId: optionalText(sessionId),
+    role,
+    ...times,
     limit: pageLimit(request.limit, context.limits),
     cursor: pageToken === "" ? undefined : decodeSearchToken(pageToken, filter),
     ...callOf(context),

@@ -113,6 +113,9 @@ export interface SearchFilter extends ListScope {
   readonly q: string;
   readonly labels: readonly string[];
   readonly sessionId: string;
+  readonly role?: string | undefined;
+  readonly sinceMicros?: number | undefined;
+  readonly untilMicros?: number | undefined;
 }
 
 export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter): string {
@@ -123,11 +126,17 @@ export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter)
 export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
   const [digest, place] = decode("page_token", "search", token) as [string, string];
   if (digest === searchDigest(filter)) return { place };
-  throw invalidArgument("page_token belongs to a search with another namespace, q, label, session_id or owner");
+  throw invalidArgument(
+    "page_token belongs to a search with another namespace, q, label, session_id, owner, role, since or until",
+  );
 }
 
-function searchDigest({ namespace, owner, q, labels, sessionId }: SearchFilter): string {
-  return digestOf([namespace, q, sessionId, ...new Set(labels.toSorted())], owner);
+function searchDigest({ namespace, owner, q, labels, sessionId, role, ...times }: SearchFilter): string {
+  const texts = [namespace, q, sessionId, ...new Set(labels.toSorted())];
+  const { sinceMicros, untilMicros } = times;
+  // Without these, tokens are those of earlier versions.
+  if (role === undefined && sinceMicros === undefined && untilMicros === undefined) return digestOf(texts, owner);
+  return digestOf([...texts, { role, sinceMicros, untilMicros }], owner);
 }
 
 /**
@@ -139,7 +148,7 @@ function listDigest({ namespace, owner }: ListScope, labels: readonly string[] =
   return digestOf([namespace, ...new Set(labels.toSorted())], owner);
 }
 
-function digestOf(texts: readonly string[], owner: string | undefined): string {
+function digestOf(texts: readonly (string | object)[], owner: string | undefined): string {
   const digested = owner === undefined ? texts : [...texts, { owner }];
   return createHash("sha256").update(JSON.stringify(digested)).digest("base64url").slice(0, 22);
 }

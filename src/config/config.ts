@@ -1,6 +1,7 @@
 import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
 import type { Quotas } from "../domain/quotas.js";
+import type { SearchScope } from "../domain/search.js";
 import {
   auditLogFlag,
   authFlags,
@@ -18,6 +19,7 @@ import {
   flag,
   parseHosts,
   parseOrigins,
+  parseSearchScope,
   parseWorkers,
   seconds,
   secondsOrZero,
@@ -63,8 +65,8 @@ export interface ServeConfig {
   readonly reflection: boolean;
   /** Whether the HTTP port serves OpenAI's conversations below /v1. */
   readonly openAi: boolean;
-  /** Whether messages can be searched. */
-  readonly search: boolean;
+  /** Whether messages can be searched, and for what. */
+  readonly search: boolean | SearchScope;
   /** Whether callers that are bound to an owner get no todo list. */
   readonly hidesTodos: boolean;
   readonly tls?: TlsConfig | undefined;
@@ -118,7 +120,10 @@ export function addServeOptions(command: Command): Command {
     flag("--no-console", "serve no console, no /docs and no /openapi.json"),
     flag("--no-reflection", "serve no gRPC reflection"),
     flag("--openai", "serve OpenAI's conversations below /v1 of the HTTP port").default(false),
-    flag("--search", "find messages by their words: gives the database an index").default(false),
+    flag("--search [what]", "find messages by their words, in text or all: gives the database an index")
+      .default(false)
+      .preset("text")
+      .argParser(parseSearchScope),
     ...authFlags(),
     auditLogFlag(),
     hideTodosFlag(),
@@ -182,7 +187,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     console: flags.console as boolean,
     reflection: flags.reflection as boolean,
     openAi: flags.openai as boolean,
-    search: flags.search as boolean,
+    search: flags.search as boolean | SearchScope,
     hidesTodos: flags.hideTodosFromOwners as boolean,
     tls: readTls(flags),
     keysFile: flags.keysFile as string | undefined,

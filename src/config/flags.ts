@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { InvalidArgumentError, Option } from "commander";
 import { isScope, type Scope } from "../api/api-method.js";
+import type { SearchScope } from "../domain/search.js";
 
 /** The values that commander has read, by camel-case flag name. */
 export type Flags = Record<string, unknown>;
@@ -53,6 +54,16 @@ export function parseOrigins(text: string): readonly string[] {
     if (!isOrigin) throw new InvalidArgumentError(`${origin} is not an origin such as https://example.com.`);
   }
   return origins;
+}
+
+/**
+ * What is searched. The flag was a switch, which an environment variable set whatever its value was; the usual ones of
+ * those still mean `text`.
+ */
+export function parseSearchScope(text: string): SearchScope {
+  if (text === "text" || text === "all") return text;
+  if (text === "" || text === "1" || text === "true") return "text";
+  throw new InvalidArgumentError("It must be text or all.");
 }
 
 export function positive(text: string): number {

@@ -1,4 +1,3 @@
-import type { Part } from "./chat-message.js";
 import { type SearchTerm, type Snippet, type TextRange, wordsOf } from "./search.js";
 
 /** Words are marked only within this many code units of a message; anything found further on is shown without marks. */
@@ -7,14 +6,6 @@ const MARKED_UNITS = 1024 * 1024;
 const SNIPPET_POINTS = 200;
 const LEAD_POINTS = 40;
 const ELLIPSIS = "…";
-
-/** The searched text of a message: the texts of its parts of type `text`, a line each. */
-export function searchedText(parts: readonly Part[]): string {
-  return parts
-    .filter(({ type }) => type === "text")
-    .map(({ text }) => text)
-    .join("\n");
-}
 
 /** Whether a text contains every term. */
 export function holdsTerms(text: string, terms: readonly SearchTerm[]): boolean {
@@ -26,17 +17,64 @@ export function holdsTerms(text: string, terms: readonly SearchTerm[]): boolean 
   return false;
 }
 
-/** The piece of a text that contains the first match, with all marks in it. */
-export function snippetOf(text: string, terms: readonly SearchTerm[]): Snippet {
-  const shown = text.slice(0, MARKED_UNITS);
-  const { value: first } = matches(shown, terms).next();
-  const start = first === undefined ? 0 : pointsBefore(shown, first.start, LEAD_POINTS);
+/** Joins the texts of one message, a line each, for `holdsTerms`. A phrase may go on from one to the next. */
+export function joinTexts(texts: readonly string[]): string {
+  return texts.join("\n");
+}
+
+/** Where a message was found: which of its texts, and a piece of that. */
+export interface FoundText {
+  /** Absent if no term is near the beginning; the piece is then of the first text. */
+  readonly index?: number | undefined;
+  readonly snippet: Snippet;
+}
+
+/**
+ * The piece of the texts of a message that contains the first match, with all marks in it. Of several texts it is the
+ * first one that has all terms, or, if they are in several, the first one that has any.
+ */
+export function findIn(texts: readonly string[], terms: readonly SearchTerm[]): FoundText {
+  const starts: number[] = [];
+  let length = 0;
+  for (const text of texts) {
+    starts.push(length);
+    length += text.length + 1;
+  }
+  const indexOf = (at: number) => starts.findLastIndex((start) => start <= at);
+  let first: TextRange | undefined;
+  let firstHere: TextRange | undefined;
+  let here = -1;
+  const missing = new Set<SearchTerm>();
+  for (const match of matches(joinTexts(texts).slice(0, MARKED_UNITS), terms)) {
+    first ??= match;
+    const index = indexOf(match.start);
+    if (index !== here) {
+      here = index;
+      firstHere = match;
+      for (const term of terms) missing.add(term);
+    }
+    missing.delete(match.term);
+    if (missing.size > 0) continue;
+    first = firstHere;
+    break;
+  }
+  if (first === undefined) return { snippet: pieceOf(texts[0] ?? "", undefined, terms) };
+  const index = indexOf(first.start);
+  const start = starts[index] as number;
+  const range = { start: first.start - start, end: first.end - start };
+  return { index, snippet: pieceOf(texts[index] as string, range, terms) };
+}
+
+/** The piece of a text around a match, which may go on after its end. */
+function pieceOf(text: string, first: TextRange | undefined, terms: readonly SearchTerm[]): Snippet {
+  const start = first === undefined ? 0 : pointsBefore(text, first.start, LEAD_POINTS);
   const end = pointsAfter(text, start, SNIPPET_POINTS);
   const front = start === 0 ? "" : ELLIPSIS;
   const back = end === text.length ? "" : ELLIPSIS;
   const piece = text.slice(start, end);
-  const found = [...matches(piece, terms)].sort((a, b) => a.start - b.start || b.end - a.end);
-  const highlights = joined(found).map((range) => ({
+  const found: TextRange[] = [...matches(piece, terms)];
+  if (first !== undefined) found.push({ start: first.start - start, end: Math.min(first.end - start, piece.length) });
+  const highlights = joined(found.sort((a, b) => a.start - b.start || b.end - a.end)).map((range) => ({
     start: front.length + countPoints(piece, 0, range.start),
     end: front.length + countPoints(piece, 0, range.end),
   }));

@@ -13,6 +13,18 @@ const LEAST_PREFIX_BYTES = 3;
 /** A store has to gather all words that begin with a prefix, wherever they stand, so each prefix is expensive. */
 const MOST_PREFIXES = 4;
 
+/** What a search looks at: the texts of messages, or also titles, and what tools were given and answered. */
+export type SearchScope = "text" | "all";
+
+/**
+ * Whether a store can be searched, and for what: `true` is `text`. `existing` is for programs that use an index if there
+ * is one, for all that it has, and make none.
+ */
+export type SearchOption = boolean | SearchScope | "existing";
+
+/** What of a message, or of its session, a hit is from. */
+export type SearchedField = "text" | "tool_name" | "tool_input" | "tool_output" | "title";
+
 /** Words that a message must contain, one right after another. */
 export interface SearchTerm {
   /** The text as it was written, without quotation marks. */
@@ -31,11 +43,19 @@ export interface SearchCursor {
 export interface SearchHit {
   readonly sessionId: string;
   readonly sessionTitle: Session["title"];
+  /** Empty if the title of the session was found. */
   readonly messageId: string;
+  /** Empty if the title was found. */
   readonly role: string;
+  /** When the session was created, if its title was found. */
   readonly timestampMicros: number;
+  /** 0 if the title was found. */
   readonly position: number;
   readonly snippet: Snippet;
+  /** What the snippet is from; absent if the words are so far inside the message that it shows the beginning. */
+  readonly field?: SearchedField | undefined;
+  /** The number of parts before the one that the snippet is from, and its type; absent if it is from no part. */
+  readonly part?: { readonly index: number; readonly type: string } | undefined;
 }
 
 /** A piece of a message's text around the first words found. */

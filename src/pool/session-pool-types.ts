@@ -81,6 +81,12 @@ export interface SearchMessagesOptions extends Call {
   readonly owner?: string | undefined;
   /** Only messages of this session; of all when empty or absent. */
   readonly sessionId?: string | undefined;
+  /** Only messages with this role. */
+  readonly role?: string | undefined;
+  /** Only messages with a timestamp at or after this one. */
+  readonly sinceMicros?: number | undefined;
+  /** Only messages with an earlier timestamp. */
+  readonly untilMicros?: number | undefined;
   readonly limit: number;
   readonly cursor?: SearchCursor | undefined;
 }

@@ -15,9 +15,9 @@ import type {
 } from "../domain/page.js";
 import { parseSearch, type SearchPage } from "../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
-import { checkExpected, checkId, checkOptionalId } from "../domain/validate.js";
+import { checkExpected, checkId, checkOptionalId, checkText } from "../domain/validate.js";
 import { checkMessageChange, checkNewMessages } from "../domain/validate-message.js";
-import { pageLimit } from "../domain/validate-page.js";
+import { checkMessageQuery, pageLimit } from "../domain/validate-page.js";
 import { checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import type {
@@ -145,6 +145,8 @@ export class SessionPool {
     checkLabelFilter(labels, this.#root.limits);
     checkOptionalId("session_id", sessionId, this.#root.limits);
     checkOwner("owner", owner);
+    if (rest.role !== undefined) checkText("role", rest.role);
+    checkMessageQuery(rest);
     const page = {
       ...rest,
       terms,

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { type Call, closeLimit } from "../domain/call.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
+import type { SearchOption } from "../domain/search.js";
 import { type HistoryOptions, LogHistoryProvider, type SeenDrafts } from "./history/log-history-provider.js";
 import type { LogDatabase, StoreFigures, VacuumOptions } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
@@ -15,10 +16,10 @@ export interface DatabaseOptions {
   /** The limits on what is stored. PostgreSQL refuses those above the limits of its indexes: `invalid_argument`. */
   readonly limits?: Partial<Limits> | undefined;
   /**
-   * Whether messages can be searched: `true` gives a SQLite file, or a database in PostgreSQL or MongoDB, an index of
-   * words, which stays; `existing` searches if there is one already, and makes none.
+   * Whether messages can be searched, and for what: gives a SQLite file, or a database in PostgreSQL or MongoDB, an
+   * index of words, which stays; `existing` searches if there is one already, and makes none.
    */
-  readonly search?: boolean | "existing" | undefined;
+  readonly search?: SearchOption | undefined;
   /** Receives what the operator should know. */
   readonly onNotice?: ((text: string) => void) | undefined;
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;

@@ -70,6 +70,12 @@ export interface SearchOptions extends Call {
   readonly owner?: string | undefined;
   /** Only messages of this session. */
   readonly sessionId?: string | undefined;
+  /** Only messages with this role. */
+  readonly role?: string | undefined;
+  /** Only messages with a timestamp at or after this one. */
+  readonly sinceMicros?: number | undefined;
+  /** Only messages with an earlier timestamp. */
+  readonly untilMicros?: number | undefined;
   /** Most hits of the page. */
   readonly limit: number;
   readonly cursor?: SearchCursor | undefined;

@@ -63,7 +63,7 @@ describe.each(stores)("on %s", (_name, storage) => {
         const refused = await get(`/search?${other}&page_token=${first.body.nextPageToken}`);
         expect(refused.status, other).toBe(400);
         expect(refused.body.message).toBe(
-          "page_token belongs to a search with another namespace, q, label, session_id or owner",
+          "page_token belongs to a search with another namespace, q, label, session_id, owner, role, since or until",
         );
       }
       expect((await get("/search")).body.message).toBe("q is required");

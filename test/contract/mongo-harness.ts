@@ -64,7 +64,7 @@ export async function describeOnMongo(
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
-      connections = await openMongoDatabases(wrapped ?? server, 2, { search: true });
+      connections = await openMongoDatabases(wrapped ?? server, 2, { search: "all" });
       written = collectionsWritten(connections);
       client = new MongoClient(server?.uri ?? "");
     });

@@ -56,7 +56,7 @@ export async function describeOnPostgres(
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
-      databases = await withClock(server, await openPostgresDatabases(server, 2, { search: true }), () => now());
+      databases = await withClock(server, await openPostgresDatabases(server, 2, { search: "all" }), () => now());
     });
     afterAll(async () => {
       for (const database of databases.toReversed()) await database.close();

@@ -15,7 +15,7 @@ export function sqliteHarnesses(): (where: "file" | "memory", searches: boolean)
     searches,
     open: async (now) => {
       const file = where === "memory" ? ":memory:" : join(folder, `${files++}.db`);
-      const database = await SqliteLogDatabase.open(file, { now, search: searches });
+      const database = await SqliteLogDatabase.open(file, { now, search: searches && "all" });
       return {
         stored: where === "memory" ? undefined : async () => bytesOf(folder, file),
         provider: (options) => new LogHistoryProvider(database.namespace("default"), options),

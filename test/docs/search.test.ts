@@ -92,13 +92,13 @@ describe("the page's way to remove an index of words", () => {
     expect(await writeTo(url, "m1", true)).toBe(1);
     const client = await MongoClient.connect(url);
     const messages = client.db().collection("messages");
-    await new Function("db", `return Promise.all([${documentedProgram("js", "dropIndex").trim().replace("\n", ",")}])`)(
-      {
-        messages,
-      },
-    );
-    expect(await messages.indexExists("words_time")).toBe(false);
-    expect(await messages.countDocuments({ words: { $exists: true } })).toBe(0);
+    const removal = documentedProgram("js", "dropIndex").trim().replaceAll("\n", ",");
+    await new Function("db", `return Promise.all([${removal}])`)({
+      messages,
+      schema: client.db().collection("schema"),
+    });
+    expect(await messages.indexExists("terms_time")).toBe(false);
+    expect(await messages.countDocuments({ terms: { $exists: true } })).toBe(0);
     await client.close();
     await writeTo(url, "m2", false);
     expect(await writeTo(url, "m3", true)).toBe(3);

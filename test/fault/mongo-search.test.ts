@@ -1,10 +1,12 @@
 import { type Document, MongoClient } from "mongodb";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { NewChatMessage } from "../../src/domain/chat-message.js";
 import { parseSearch } from "../../src/domain/search.js";
 import { MOST_WORDS } from "../../src/storage/history/indexed-words.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/mongo-log-database.js";
 import { SEARCH_INDEX } from "../../src/storage/mongodb/mongo-schema.js";
+import { MARKS } from "../../src/storage/mongodb/search-words.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 
 const server = await startMongoServer();
@@ -41,6 +43,17 @@ async function found(database: MongoLogDatabase, q: string, namespace?: string):
   return page.hits.map(({ messageId }) => messageId);
 }
 
+/** A message with nothing but a call of a tool. */
+function calling(id: string): NewChatMessage {
+  return { id, role: "assistant", parts: [{ id: "", type: "tool_use", text: "", data: { name: "look", input: id } }] };
+}
+
+/** As `found`, in all that can be searched. */
+async function everything(database: MongoLogDatabase, q: string): Promise<readonly string[]> {
+  const provider = new LogHistoryProvider(database.namespace("default"), { search: "all" });
+  return (await provider.searchMessages({ terms: parseSearch(q), limit: 9 })).hits.map(({ messageId }) => messageId);
+}
+
 /** Resolves to all documents of the messages collection, including seals. */
 async function documents(): Promise<readonly Document[]> {
   const client = await MongoClient.connect(url);
@@ -56,7 +69,7 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     const plain = await open();
     await providerOf(plain).createSession({ sessionId: "s" });
     await say(providerOf(plain), "s", "word");
-    expect((await documents())[0]).not.toHaveProperty("words");
+    expect((await documents())[0]).not.toHaveProperty("terms");
     const keys = async () =>
       (await plain.client.db().collection("messages").listIndexes().toArray()).map((key) => key.name);
     expect(await keys()).not.toContain(SEARCH_INDEX.name);
@@ -84,7 +97,7 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     expect(await found(searching, "later")).toEqual([]);
     await searching.searchBuilt();
     expect(await found(searching, "later")).toEqual(["word later"]);
-    expect((await documents()).filter(({ words }) => words === undefined)).toEqual([]);
+    expect((await documents()).filter(({ terms }) => terms === undefined)).toEqual([]);
   });
 
   it("never mixes namespaces, even when it indexes messages of before", async () => {
@@ -112,8 +125,62 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     await say(provider, "s", "secret one", "secret two");
     await providerOf(await open()).eraseMessage("s", "secret one");
     await provider.eraseMessage("s", "secret two");
-    expect(JSON.stringify((await documents()).map(({ words }) => words))).not.toContain("secret");
+    expect(JSON.stringify((await documents()).map(({ terms, words }) => [terms, words]))).not.toContain("secret");
     expect(await found(searching, "secret")).toEqual([]);
+  });
+
+  it("is extended when everything is to be searched, and gets no narrower", async () => {
+    const searching = await open({ search: true });
+    const provider = providerOf(searching);
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [calling("before")]);
+    const wider = await open({ search: "all" });
+    await wider.searchBuilt();
+    expect(await everything(wider, "before")).toEqual(["before"]);
+    // A process that was started before does not know.
+    await provider.logMessages("s", [calling("meanwhile"), calling("hidden")]);
+    await provider.eraseMessage("s", "hidden");
+    await wider.searchBuilt();
+    expect(await wider.figures()).toMatchObject({ unindexed: 0 });
+    const later = await open({ search: true });
+    await providerOf(later).logMessages("s", [calling("later")]);
+    expect(await everything(later, "look")).toEqual(["later", "meanwhile", "before"]);
+    expect(await found(later, "look")).toEqual([]);
+    expect((await documents()).filter(({ terms }) => terms.includes(MARKS.text))).toEqual([]);
+    await providerOf(await open()).eraseMessage("s", "later");
+    await wider.searchBuilt();
+    for (const q of ["hidden", "later"]) expect(await everything(wider, q)).toEqual([]);
+    const terms = JSON.stringify((await documents()).map((document) => document.terms));
+    expect(terms).not.toMatch(/hidden|later/);
+  });
+
+  it("gives no words of before to a document that is erased between reading and writing it", async () => {
+    const provider = providerOf(await open({ search: true }));
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [calling("secret"), calling("other")]);
+    const wider = await open({ search: "all", driver: { monitorCommands: true } });
+    const erased = new Promise((resolve) => {
+      wider.client.once("commandSucceeded", () => resolve(provider.eraseMessage("s", "secret")));
+    });
+    await wider.searchBuilt();
+    await erased;
+    await wider.searchBuilt();
+    expect(JSON.stringify((await documents()).map(({ terms }) => terms))).not.toContain("secret");
+  });
+
+  it("replaces the words of earlier versions, and their index", async () => {
+    const plain = await open();
+    await providerOf(plain).createSession({ sessionId: "s" });
+    await say(providerOf(plain), "s", "使用React开发", "secret");
+    const messages = plain.client.db().collection("messages");
+    await messages.createIndex({ words: 1, timestamp: -1, log: -1, seq: -1 }, { name: "words_time" });
+    await messages.updateMany({}, { $set: { words: ["default 使用react开发", "default secret"] } });
+    await providerOf(plain).eraseMessage("s", "secret");
+    const searching = await open({ search: true });
+    await searching.searchBuilt();
+    expect(await found(searching, "react 开发")).toEqual(["使用React开发"]);
+    expect(await messages.countDocuments({ words: { $exists: true } })).toBe(0);
+    expect(await messages.indexExists("words_time")).toBe(false);
   });
 
   it("compares all letters of words of any length, and indexes a limited number of words", async () => {
@@ -140,9 +207,9 @@ describe.skipIf(!server)("searching messages on MongoDB", () => {
     const [words, phrase] = sent;
     expect(words?.filter).toEqual({
       $and: [
-        { words: "default one" },
-        { words: "default two" },
-        { words: { $elemMatch: { $gte: "default thr", $lt: "default thr\u{10FFFF}" } } },
+        { terms: "default one" },
+        { terms: "default two" },
+        { terms: { $elemMatch: { $gte: "default thr", $lt: "default thr\u{10FFFF}" } } },
       ],
     });
     const order = new Map(Object.entries(SEARCH_INDEX.key).slice(1));

@@ -229,7 +229,7 @@ describe("MongoLogDatabase.connect without a server", () => {
 
   it("prints the statements of all indexes", () => {
     expect(indexStatements()).toHaveLength(INDEXES.length + 1);
-    expect(indexStatements().at(-1)).toMatch(/"words_time"}\) \/\/ only for --search$/);
+    expect(indexStatements().at(-1)).toMatch(/"terms_time"}\) \/\/ only for --search$/);
     expect(indexStatements()).toContain('db.messages.createIndex({"log":1,"seq":1}, {"name":"log_seq","unique":true})');
   });
 });

@@ -192,7 +192,7 @@ export function searchesOf(database: PostgresLogDatabase): Calls {
   const { searchEntries } = database.namespace("default");
   const search = (text: string, owners?: readonly string[]) => {
     const terms = [{ text, words: text.split(" "), isPrefix: false }];
-    return async () => searchEntries?.({ terms, owners }, PAGE);
+    return async () => searchEntries?.({ terms, scope: "text", owners }, PAGE);
   };
   return {
     "a word that all have": search("common"),

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import type { NewChatMessage } from "../../src/domain/chat-message.js";
 import { parseSearch } from "../../src/domain/search.js";
 import { MOST_WORDS } from "../../src/storage/history/indexed-words.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
@@ -10,7 +11,8 @@ import { Child } from "../support/child.js";
 import { poll } from "../support/poll.js";
 import { freshSchemaUrl, query, startPostgresServer } from "../support/postgres-server.js";
 
-const INDEXES = Object.keys(SEARCH_INDEXES).sort();
+const NAMES = Object.keys(SEARCH_INDEXES).sort();
+const INDEXES = NAMES.filter((name) => name !== "messages_lacking_all");
 
 const server = await startPostgresServer({ fast: true });
 let url: string;
@@ -51,6 +53,17 @@ async function found(database: PostgresLogDatabase, q: string, namespace?: strin
   return page.hits.map(({ messageId }) => messageId);
 }
 
+/** A message with nothing but a call of a tool. */
+function calling(id: string): NewChatMessage {
+  return { id, role: "assistant", parts: [{ id: "", type: "tool_use", text: "", data: { name: "look", input: id } }] };
+}
+
+/** As `found`, in all that can be searched. */
+async function everything(database: PostgresLogDatabase, q: string): Promise<readonly string[]> {
+  const provider = new LogHistoryProvider(database.namespace("default"), { search: "all" });
+  return (await provider.searchMessages({ terms: parseSearch(q), limit: 9 })).hits.map(({ messageId }) => messageId);
+}
+
 /** Resolves to one column of one row. */
 async function cell(sql: string): Promise<unknown> {
   return Object.values((await query(server!.url, sql))[0] ?? {})[0];
@@ -65,7 +78,7 @@ async function indexes(): Promise<readonly string[]> {
   );
   return rows
     .map(({ name, valid }) => `${name}${valid ? "" : " (invalid)"}`)
-    .filter((name) => INDEXES.some((index) => name.startsWith(index)));
+    .filter((name) => NAMES.some((index) => name.startsWith(index)));
 }
 
 const withoutWords = () => cell(`SELECT count(*)::int FROM ${messages} WHERE words IS NULL AND id IS NOT NULL`);
@@ -133,6 +146,47 @@ describe.skipIf(!server)("searching messages on PostgreSQL", () => {
     await provider.eraseMessage("s", "secret two");
     expect(await withSecrets()).toBe(0);
     expect(await found(searching, "secret")).toEqual([]);
+  });
+
+  it("is extended when everything is to be searched, and gets no narrower", async () => {
+    const searching = await open({ search: true });
+    const provider = providerOf(searching);
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [calling("before")]);
+    const wider = await open({ search: "all" });
+    expect(await indexes()).toEqual(NAMES);
+    await wider.searchBuilt();
+    expect(await everything(wider, "before")).toEqual(["before"]);
+    // A process that was started before does not know.
+    await provider.logMessages("s", [calling("meanwhile"), calling("secret")]);
+    expect(await wider.figures()).toMatchObject({ unindexed: 2 });
+    await provider.eraseMessage("s", "secret");
+    await wider.searchBuilt();
+    expect(await wider.figures()).toMatchObject({ unindexed: 0 });
+    const later = await open({ search: true });
+    await providerOf(later).logMessages("s", [calling("secret later")]);
+    expect(await everything(later, "look")).toEqual(["secret later", "meanwhile", "before"]);
+    expect(await found(later, "look")).toEqual([]);
+    await providerOf(await open()).eraseMessage("s", "secret later");
+    await wider.searchBuilt();
+    expect(await withSecrets()).toBe(0);
+    expect(await everything(wider, "secret")).toEqual([]);
+  });
+
+  it("makes the words of earlier versions again, and drops the index that they need no more", async () => {
+    const plain = await open();
+    await providerOf(plain).createSession({ sessionId: "s" });
+    await say(providerOf(plain), "s", "使用React开发");
+    const [schema] = messages.split(".");
+    await query(
+      server!.url,
+      `UPDATE ${messages} SET words = $$'default 使用react开发'$$::tsvector`,
+      `CREATE INDEX messages_without_words ON ${messages} (uid, log, seq) WHERE words IS NULL AND id IS NOT NULL`,
+    );
+    const searching = await open({ search: true });
+    await searching.searchBuilt();
+    expect(await found(searching, "react 开发")).toEqual(["使用React开发"]);
+    expect(await cell(`SELECT to_regclass('${schema}.messages_without_words')`)).toBeNull();
   });
 
   it("compares all letters of words of any length, and indexes a limited number of words", async () => {

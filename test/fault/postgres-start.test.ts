@@ -252,7 +252,9 @@ describe.skipIf(!server)("the indexes of words", () => {
     );
     const [searching] = databases;
     await searching?.searchBuilt();
-    const found = await searching?.namespace("default").searchEntries?.({ terms: [term("message")] }, { limit: 9 });
+    const found = await searching
+      ?.namespace("default")
+      .searchEntries?.({ terms: [term("message")], scope: "text" }, { limit: 9 });
     expect(found?.entries).toHaveLength(5);
     for (const database of [...databases, first]) await database.close();
   });

@@ -136,7 +136,7 @@ describe.skipIf(!server)("values on PostgreSQL", () => {
       entries("w.1", 2, 3, () => given),
     );
     const found = await store.searchEntries?.(
-      { terms: [{ text: word, words: [word], isPrefix: false }] },
+      { terms: [{ text: word, words: [word], isPrefix: false }], scope: "text" },
       { limit: 10 },
     );
     expect(found?.entries.map(({ seq }) => seq)).toEqual([3, 2, 1]);

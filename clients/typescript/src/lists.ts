@@ -1,3 +1,4 @@
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type {
   AnnotationService,
   Annotation as StoredAnnotation,
@@ -55,15 +56,21 @@ export interface SearchOptions extends PageOptions {
   readonly owner?: string;
   /** Only messages of sessions without an owner. Must not be combined with `owner`. */
   readonly noOwner?: boolean;
+  /** Only messages with this role. */
+  readonly role?: string;
+  /** Only messages with a timestamp at or after this time. */
+  readonly since?: Date | Timestamp;
+  /** Only messages with an earlier timestamp. */
+  readonly until?: Date | Timestamp;
 }
 
 /** All messages that hold the words of `q`, in the order of SearchMessages. */
 export async function* search(
   messages: ServiceClient<typeof MessageService>,
   q: string,
-  { label = [], sessionId = "", owner = "", noOwner = false, ...paging }: SearchOptions = {},
+  { label = [], sessionId = "", owner = "", noOwner = false, role = "", since, until, ...paging }: SearchOptions = {},
 ): AsyncGenerator<SearchHit, void, undefined> {
-  const filter = { q, label: [...label], sessionId, owner, noOwner };
+  const filter = { q, label: [...label], sessionId, owner, noOwner, role, since, until };
   const all = pages(paging, (page, call) => messages.searchMessages({ ...filter, ...page }, call));
   for await (const page of all) yield* page.hits;
 }

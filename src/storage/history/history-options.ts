@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { StoredQuotas } from "../../domain/quotas.js";
+import type { SearchOption } from "../../domain/search.js";
 
 /** How much of a child's record the messages of its chain of parents may take, in bytes of JSON. */
 export const MAX_ANCESTRY_BYTES = 16_384;
@@ -26,8 +27,8 @@ export interface HistoryOptions {
   readonly draftTimeoutMs?: number | undefined;
   /** How long an attachment is kept that nothing names, in milliseconds: a day. */
   readonly attachmentIdleMs?: number | undefined;
-  /** Whether messages can be searched, where the store can do so, with `existing` only where it has an index: false. */
-  readonly search?: boolean | "existing" | undefined;
+  /** Whether messages can be searched, where the store can do so, and for what: false. */
+  readonly search?: SearchOption | undefined;
   /** How often an idle follower gets a heartbeat, in milliseconds: 15 s. */
   readonly heartbeatMs?: number | undefined;
   /**

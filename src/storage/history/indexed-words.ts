@@ -1,6 +1,5 @@
-import type { Part } from "../../domain/chat-message.js";
-import { type SearchTerm, wordsOf } from "../../domain/search.js";
-import { searchedText } from "../../domain/search-text.js";
+import { type SearchScope, type SearchTerm, wordsOf } from "../../domain/search.js";
+import { type SearchedContent, searchedText } from "./searched-text.js";
 
 /** Of a longer word only its beginning is in the index, in code units: a run of base64 would be one huge word. */
 const MOST_WORD_UNITS = 64;
@@ -19,10 +18,14 @@ export interface WantedWord {
  * What a store keeps of an entry in an index of words: each word of the message once, preceded by the namespace, so
  * that a search in one namespace does not read the messages of the others.
  */
-export function indexedWords(namespace: string, { id, parts }: { id: string; parts: readonly Part[] }): string[] {
+export function indexedWords(
+  namespace: string,
+  { id, body }: { readonly id: string; readonly body: SearchedContent },
+  scope: SearchScope,
+): string[] {
   const words = new Set<string>();
   if (!id.startsWith(INTERNAL)) {
-    for (const { word } of wordsOf(searchedText(parts))) {
+    for (const { word } of wordsOf(searchedText(body, scope))) {
       words.add(indexedWord(namespace, word));
       if (words.size === MOST_WORDS) break;
     }

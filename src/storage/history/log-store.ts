@@ -1,6 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
-import type { SearchTerm } from "../../domain/search.js";
+import type { SearchScope, SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { Usage as MessageUsage } from "../../domain/usage.js";
 import type { AttachmentTable } from "./attachments/attachment-table.js";
@@ -125,6 +125,15 @@ export interface UsageEnds {
 /** Which entries to find: those whose searched text (`searchedText`) holds every term. */
 export interface EntrySearch {
   readonly terms: readonly SearchTerm[];
+  /**
+   * What of an entry is searched. With `text`, a store whose index holds more may also return entries that have terms
+   * elsewhere; with `all`, one whose index is being extended finds the others later.
+   */
+  readonly scope: SearchScope;
+  /** Only entries with a timestamp at or after this one. */
+  readonly sinceMicros?: number | undefined;
+  /** Only entries with an earlier timestamp. */
+  readonly untilMicros?: number | undefined;
   /** Only entries of logs that these uids own; absent: all. */
   readonly owners?: readonly string[] | undefined;
 }
@@ -133,6 +142,7 @@ export interface FoundEntry {
   readonly log: string;
   readonly seq: number;
   readonly originSessionId: string;
+  readonly role: string;
   /**
    * Where this entry is in the order of the search. As `after` of a later call, the search continues right after it.
    */

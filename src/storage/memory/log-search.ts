@@ -1,25 +1,26 @@
 import { setImmediate } from "node:timers/promises";
 import { type Call, checkCall } from "../../domain/call.js";
-import type { SearchTerm } from "../../domain/search.js";
-import { holdsTerms, searchedText } from "../../domain/search-text.js";
-import type { Entry, FoundEntries, SearchedPage } from "../history/log-store.js";
+import { holdsTerms } from "../../domain/search-text.js";
+import type { Entry, EntrySearch, FoundEntries, SearchedPage } from "../history/log-store.js";
 import { readSearchPlace, type SearchPlace, writeSearchPlace } from "../history/search-place.js";
+import { searchedText } from "../history/searched-text.js";
 import type { MemoryLog } from "./memory-log.js";
 
 /** How much text is searched before other work may run. */
 const UNITS_AT_ONCE = 1024 * 1024;
 
-/** The entries of logs whose text contains the terms, unsorted. */
+/** The entries of logs that a search finds, unsorted. */
 export async function entriesOf(
   logs: readonly MemoryLog[],
-  terms: readonly SearchTerm[],
+  { terms, scope, sinceMicros = -Infinity, untilMicros = Infinity }: EntrySearch,
   call: Call | undefined,
 ): Promise<Entry[]> {
   const found: Entry[] = [];
   let units = 0;
   for (const log of logs) {
     for (const entry of [...log.entries()]) {
-      const text = searchedText(entry.body.parts);
+      if (entry.timestampMicros < sinceMicros || entry.timestampMicros >= untilMicros) continue;
+      const text = searchedText(entry.body, scope);
       if (holdsTerms(text, terms)) found.push(entry);
       units += text.length;
       if (units < UNITS_AT_ONCE) continue;
@@ -40,6 +41,7 @@ export function pageOf(found: Entry[], { limit, after }: SearchedPage): FoundEnt
     log: entry.log,
     seq: entry.seq,
     originSessionId: entry.originSessionId,
+    role: entry.role,
     place: writeSearchPlace(entry),
   }));
   return { entries, next: from + limit < sorted.length ? (entries.at(-1)?.place ?? null) : null };

@@ -285,12 +285,12 @@ export class MemoryLogStore implements LogStore {
   }
 
   /** Looks through everything that the namespace holds. */
-  async searchEntries({ terms, owners }: EntrySearch, page: SearchedPage, call?: Call): Promise<FoundEntries> {
+  async searchEntries(search: EntrySearch, page: SearchedPage, call?: Call): Promise<FoundEntries> {
     this.#enter(call);
-    const uids = owners ?? [...this.#own.records.all()].map(({ uid }) => uid);
+    const uids = search.owners ?? [...this.#own.records.all()].map(({ uid }) => uid);
     const own = uids.filter((uid) => this.#own.records.get(uid) !== undefined);
     const logs = own.flatMap((uid) => [...this.#state.logs.ownedBy(uid)]);
-    return pageOf(await entriesOf(logs, terms, call), page);
+    return pageOf(await entriesOf(logs, search, call), page);
   }
 
   async listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

@@ -22,7 +22,9 @@ export interface MessageDocument {
   readonly body: string;
   /** The `remaining` of its entry: how many messages of its batch follow it; absent for 0. */
   readonly owed?: number;
-  /** What `wordsField` returns for it; absent if the process that stored it ran without `--search`. */
+  /** What `termsField` returns for it; absent if the process that stored it ran without `--search`. */
+  readonly terms?: readonly string[];
+  /** Words of an earlier rule, which nothing reads. */
   readonly words?: readonly string[];
   /** The attachments that the body names, each with the log of its pieces; absent when there are none. */
   readonly named?: readonly { readonly id: string; readonly log: string }[];

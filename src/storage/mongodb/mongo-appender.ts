@@ -8,7 +8,7 @@ import { KEY_LOG_ID, KEY_LOG_SEQ } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 
-type WordsOf = (entry: Entry) => readonly string[];
+type TermsOf = (entry: Entry) => readonly string[];
 
 /** Writes entries in order, and finds out the outcome of a write whose answer was lost. */
 export class MongoAppender {
@@ -16,21 +16,21 @@ export class MongoAppender {
   readonly #commands: MongoCommands;
   readonly #ids: WriteIds;
   readonly #safeReads: SafeReads;
-  readonly #wordsOf: WordsOf | undefined;
+  readonly #termsOf: TermsOf | undefined;
 
-  /** With `wordsOf`, documents get the words by which searches find them. */
+  /** With `termsOf`, documents get the words by which searches find them. */
   constructor(
     messages: Collection<LogDocument>,
     commands: MongoCommands,
     ids: WriteIds,
     safeReads: SafeReads,
-    wordsOf?: WordsOf,
+    termsOf?: TermsOf,
   ) {
     this.#messages = messages;
     this.#commands = commands;
     this.#ids = ids;
     this.#safeReads = safeReads;
-    this.#wordsOf = wordsOf;
+    this.#termsOf = termsOf;
   }
 
   async append(log: string, seq: number, entries: readonly Entry[], call?: Call): Promise<number | "idTaken"> {
@@ -43,7 +43,7 @@ export class MongoAppender {
 
   #document(log: string, seq: number, entry: Entry): MessageDocument {
     const document = toDocument(this.#ids.next(), log, seq, entry);
-    return this.#wordsOf ? { ...document, words: this.#wordsOf(entry) } : document;
+    return this.#termsOf ? { ...document, terms: this.#termsOf(entry) } : document;
   }
 
   async #send(documents: readonly MessageDocument[], call?: Call): Promise<number | "idTaken"> {

@@ -1,20 +1,24 @@
 import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
+import type { SearchScope } from "../../domain/search.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { int64, isMessage, type LogDocument, namedIn, toEntry } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_LOG_SEQ, KEY_SESSION_TIME } from "./mongo-schema.js";
-import { wordsField } from "./search-words.js";
+import { termsField } from "./search-words.js";
 
 /** Finds the copies of a message and overwrites their content. */
 export class MongoErasures {
   readonly #namespace: string;
   readonly #messages: Collection<LogDocument>;
   readonly #commands: MongoCommands;
+  readonly #indexed: SearchScope;
 
-  constructor(namespace: string, messages: Collection<LogDocument>, commands: MongoCommands) {
+  /** `indexed`: what of messages their words are. */
+  constructor(namespace: string, messages: Collection<LogDocument>, commands: MongoCommands, indexed: SearchScope) {
+    this.#indexed = indexed;
     this.#namespace = namespace;
     this.#messages = messages;
     this.#commands = commands;
@@ -62,7 +66,13 @@ export class MongoErasures {
       this.#messages
         .find(
           { ...logs, ...following, seal: { $exists: false } },
-          { ...limits, hint: KEY_LOG_SEQ, sort: { log: 1, seq: 1 }, limit, projection: { body: 0, words: 0 } },
+          {
+            ...limits,
+            hint: KEY_LOG_SEQ,
+            sort: { log: 1, seq: 1 },
+            limit,
+            projection: { body: 0, words: 0, terms: 0 },
+          },
         )
         .toArray(),
     );
@@ -78,10 +88,10 @@ export class MongoErasures {
     for (const { log, seq, id, body: next } of entries) {
       const body = next.encode();
       const names = next.attachments.length > 0;
-      const words = wordsField(this.#namespace, { id, parts: next.parts });
+      const terms = termsField(this.#namespace, { id, body: next }, this.#indexed);
       const update = names
-        ? { $set: { body, words, named: namedIn({ body: next }) } }
-        : { $set: { body, words }, $unset: { named: "" as const } };
+        ? { $set: { body, terms, named: namedIn({ body: next }) }, $unset: { words: "" as const } }
+        : { $set: { body, terms }, $unset: { named: "" as const, words: "" as const } };
       await this.#commands.settle(call, () =>
         this.#commands.write(call, (limits) => this.#messages.updateOne({ log, seq, id }, update, limits)),
       );

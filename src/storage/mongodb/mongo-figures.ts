@@ -2,8 +2,9 @@ import { type Db, type Filter, MongoServerError } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
 import type { MongoShared } from "./mongo-log-store.js";
-import { collectionsOf, KEY_DRAFTING, KEY_WORDS } from "./mongo-schema.js";
+import { collectionsOf, KEY_DRAFTING, KEY_TERMS } from "./mongo-schema.js";
 import { LIVING, type RecordDocument } from "./record-document.js";
+import { MARKS } from "./search-words.js";
 
 const COMMAND_NOT_FOUND = 59;
 const COMMAND_NOT_SUPPORTED = 115;
@@ -82,10 +83,14 @@ function first(
   );
 }
 
-async function countUnindexed({ db, commands, search }: MongoShared, call?: Call): Promise<number | undefined> {
-  if (!search) return undefined;
+async function countUnindexed({ db, commands, indexed }: MongoShared, call?: Call): Promise<number | undefined> {
+  if (!indexed) return undefined;
   const { messages } = collectionsOf(db);
-  return commands.read(call, (limits) =>
-    messages.countDocuments({ words: null } as never, { ...limits, limit: MOST_UNINDEXED, hint: KEY_WORDS }),
-  );
+  let count = 0;
+  for (const terms of indexed === "all" ? [null, MARKS.text] : [null]) {
+    count += await commands.read(call, (limits) =>
+      messages.countDocuments({ terms } as never, { ...limits, limit: MOST_UNINDEXED, hint: KEY_TERMS }),
+    );
+  }
+  return Math.min(count, MOST_UNINDEXED);
 }

@@ -1,6 +1,7 @@
 import { type Db, type DbOptions, MongoClient, type MongoClientOptions, ReadConcern } from "mongodb";
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
+import type { SearchOption } from "../../domain/search.js";
 import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
 import { AnsweredConnection } from "./answered-connection.js";
 import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
@@ -8,7 +9,7 @@ import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
 import { readFigures } from "./mongo-figures.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
-import { collectionsOf, hasSearch, prepareDatabase } from "./mongo-schema.js";
+import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
 import { MongoSearchIndex } from "./mongo-search-index.js";
 import { probeSafeReads } from "./safe-reads.js";
 import { LogicalClock, LogicalTimes, readLogicalTime, WallClock } from "./server-clock.js";
@@ -21,10 +22,10 @@ export interface MongoOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether messages can be searched: `true` adds an index of words, and the words to each message that is stored;
+   * Whether messages can be searched, and for what: adds an index of words, and the words to each message that is stored;
    * `existing` does the latter if there is an index.
    */
-  readonly search?: boolean | "existing" | undefined;
+  readonly search?: SearchOption | undefined;
   /** Connections to each server; 64 by default. */
   readonly maxPoolSize?: number | undefined;
   /** How long to look for a primary; 10,000 milliseconds by default. */
@@ -58,7 +59,8 @@ export class MongoLogDatabase implements LogDatabase {
     this.client = client;
     this.name = nameOf(client, shared.db);
     this.#shared = shared;
-    this.#searchIndex = shared.search ? new MongoSearchIndex(shared.db, shared.commands, options) : undefined;
+    const { db, commands, indexed } = shared;
+    this.#searchIndex = indexed && new MongoSearchIndex(db, commands, indexed, options);
   }
 
   /**
@@ -78,15 +80,14 @@ export class MongoLogDatabase implements LogDatabase {
       const commands = new MongoCommands(timeoutMs, times);
       const clock = times ? new LogicalClock(client, db, times, commands) : new WallClock(db, commands);
       if (!times) await clock.timeMs();
-      const search = options.search === "existing" ? await hasSearch(timed) : options.search === true;
-      await prepareDatabase(timed, commands, { search });
+      const indexed = await prepareDatabase(timed, commands, options);
       const ids = new WriteIds();
       const safeReads = await probeSafeReads(timed);
       const canTell = await hasChangeStreams(timed);
       if (!canTell)
         options.onNotice?.("The server has no change streams: watchers poll for what other processes write");
       const changes = canTell ? new MongoChanges(db, ids, options.onAnomaly ?? (() => {})) : null;
-      return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock, search }, options);
+      return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock, indexed }, options);
     } catch (error) {
       await client.close();
       const mapped = mongoError(error);

@@ -17,7 +17,7 @@ export class MongoLogReads {
   readonly #messages: Collection<LogDocument>;
   readonly #pieces: Collection<PieceDocument>;
   readonly #commands: MongoCommands;
-  readonly #fields: { readonly projection?: { readonly words: 0 } };
+  readonly #fields: { readonly projection?: { readonly words: 0; readonly terms: 0 } };
 
   /** `withWords`: documents may hold the words of their messages, which no reader wants. */
   constructor(
@@ -25,7 +25,7 @@ export class MongoLogReads {
     commands: MongoCommands,
     { withWords }: { withWords: boolean },
   ) {
-    this.#fields = withWords ? { projection: { words: 0 } } : {};
+    this.#fields = withWords ? { projection: { words: 0, terms: 0 } } : {};
     this.#messages = messages;
     this.#pieces = pieces;
     this.#commands = commands;

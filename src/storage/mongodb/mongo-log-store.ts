@@ -1,6 +1,7 @@
 import type { Db } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
+import type { SearchScope } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   AttachmentTable,
@@ -37,7 +38,7 @@ import { MongoSealer } from "./mongo-sealer.js";
 import { MongoSearch } from "./mongo-search.js";
 import { MongoTodos } from "./mongo-todos.js";
 import type { SafeReads } from "./safe-reads.js";
-import { wordsField } from "./search-words.js";
+import { termsField } from "./search-words.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
 
@@ -50,8 +51,8 @@ export interface MongoShared {
   readonly clock: ServerClock;
   /** Null where the server has no change streams. */
   readonly changes: MongoChanges | null;
-  /** Whether documents get words, and searches find them. */
-  readonly search: boolean;
+  /** What of messages is in the index of words; undefined where they are not searched. */
+  readonly indexed: SearchScope | undefined;
 }
 
 /**
@@ -73,18 +74,18 @@ export class MongoLogStore implements LogStore {
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
   constructor(namespace: string, shared: MongoShared) {
-    const { db, commands, ids, safeReads, changes, clock, search } = shared;
+    const { db, commands, ids, safeReads, changes, clock, indexed } = shared;
     const collections = collectionsOf(db);
     const { sessions, messages, todos } = collections;
     this.#shared = shared;
     this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
     this.#lists = new MongoRecordLists(namespace, sessions, commands);
-    const wordsOf = ({ id, body }: Entry) => wordsField(namespace, { id, parts: body.parts });
-    this.#appender = new MongoAppender(messages, commands, ids, safeReads, search ? wordsOf : undefined);
+    const termsOf = indexed && ((entry: Entry) => termsField(namespace, entry, indexed));
+    this.#appender = new MongoAppender(messages, commands, ids, safeReads, termsOf);
     this.#sealer = new MongoSealer(messages, commands, ids);
-    this.#reads = new MongoLogReads(collections, commands, { withWords: search });
+    this.#reads = new MongoLogReads(collections, commands, { withWords: indexed !== undefined });
     this.#deletes = new MongoLogDeletes(collections, commands, clock);
-    this.#erasures = new MongoErasures(namespace, messages, commands);
+    this.#erasures = new MongoErasures(namespace, messages, commands, indexed ?? "text");
     this.#todos = new MongoTodos(namespace, todos, commands, ids, safeReads);
     const rows = new MongoAttachmentRows(namespace, collections.attachments, {
       commands,
@@ -93,7 +94,7 @@ export class MongoLogStore implements LogStore {
     });
     const pieces = new MongoPieces(collections.pieces, { commands, clock, rows, deletes: this.#deletes });
     this.attachments = new MongoAttachmentTable(rows, pieces, new MongoNamings(messages, commands));
-    if (search) {
+    if (indexed) {
       const searching = new MongoSearch(namespace, messages, commands);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);
     }

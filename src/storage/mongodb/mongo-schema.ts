@@ -1,5 +1,6 @@
 import { type Collection, type Db, MongoServerError, type ObjectId } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
+import type { SearchOption, SearchScope } from "../../domain/search.js";
 import type { Todo } from "../../domain/todo.js";
 import type { AttachmentDocument, PieceDocument } from "./attachment-document.js";
 import type { LogDocument } from "./entry-document.js";
@@ -24,11 +25,13 @@ export interface TodosDocument {
 }
 
 interface SchemaDocument {
-  readonly _id: "version" | "clock";
+  readonly _id: "version" | "clock" | "search";
   /** Only in the document `version`. */
   readonly version?: number;
   /** Only in the document `clock`, which sweeps write to learn the server's time. */
   readonly ticks?: number;
+  /** Only in the document `search`: what of messages is in the index of words. Without it, their texts are. */
+  readonly indexed?: SearchScope;
 }
 
 export interface MongoCollections {
@@ -58,7 +61,9 @@ export const KEY_SESSION_TIME = "session_time";
 export const KEY_OWNER = "namespace_owner_update";
 export const KEY_CREATOR = "namespace_creator";
 export const KEY_DRAFTING = "namespace_drafting";
-export const KEY_WORDS = "words_time";
+export const KEY_TERMS = "terms_time";
+/** The index of words of earlier versions. */
+const EARLIER_WORDS = "words_time";
 export const KEY_TARGET = "named_target";
 export const KEY_NAMED = "log_named";
 export const KEY_USAGE = "uid_state_size";
@@ -144,8 +149,8 @@ export const INDEXES: readonly MongoIndex[] = [
  */
 export const SEARCH_INDEX: MongoIndex = {
   collection: "messages",
-  name: KEY_WORDS,
-  key: { words: 1, timestamp: -1, log: -1, seq: -1 },
+  name: KEY_TERMS,
+  key: { terms: 1, timestamp: -1, log: -1, seq: -1 },
   unique: false,
 };
 
@@ -160,7 +165,7 @@ export function collectionsOf(db: Db): MongoCollections {
   };
 }
 
-/** The indexes that `prepareDatabase` makes, as lines for mongosh. Nothing is ever dropped. */
+/** The indexes that `prepareDatabase` makes, as lines for mongosh. Only an index of words of earlier versions is ever dropped. */
 export function indexStatements(): readonly string[] {
   return [...INDEXES.map(statementOf), `${statementOf(SEARCH_INDEX)} // only for --search`];
 }
@@ -177,14 +182,15 @@ function optionsOf({ name, unique, ifPresent }: Omit<MongoIndex, "collection" | 
 
 /**
  * Makes missing indexes, with `search` also the index of words, and stores the version; any number of processes may do
- * so at once. `failed_precondition`: a
+ * so at once. Resolves to what of messages is in the index of words; undefined where they are not searched. An index
+ * never gets narrower, so that processes with different settings do not undo each other's work. `failed_precondition`: a
  * newer version made the database, or an index of the same name is defined differently.
  */
 export async function prepareDatabase(
   db: Db,
   commands: MongoCommands,
-  { search = false }: { readonly search?: boolean | undefined } = {},
-): Promise<void> {
+  { search = false }: { readonly search?: SearchOption | undefined } = {},
+): Promise<SearchScope | undefined> {
   const { schema } = collectionsOf(db);
   const found = await schema.findOne({ _id: "version" });
   if (found?.version !== undefined && found.version > SCHEMA_VERSION) {
@@ -193,7 +199,8 @@ export async function prepareDatabase(
       `Database ${JSON.stringify(db.databaseName)} has schema ${found.version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
     );
   }
-  const indexes = search ? [...INDEXES, SEARCH_INDEX] : INDEXES;
+  const isSearched = search === "existing" ? await hasSearch(db) : search !== false;
+  const indexes = isSearched ? [...INDEXES, SEARCH_INDEX] : INDEXES;
   for (const collection of INDEXED) {
     await makeKeys(
       db,
@@ -201,6 +208,15 @@ export async function prepareDatabase(
       indexes.filter((index) => index.collection === collection),
     );
   }
+  await storeVersion(schema, commands, found);
+  return isSearched ? await prepareSearch(db, commands, search) : undefined;
+}
+
+async function storeVersion(
+  schema: MongoCollections["schema"],
+  commands: MongoCommands,
+  found: SchemaDocument | null,
+): Promise<void> {
   if (found?.version === SCHEMA_VERSION) return;
   if (found) {
     await commands.settle(undefined, () =>
@@ -223,8 +239,25 @@ export async function prepareDatabase(
   }
 }
 
+/** Notes what the index of words is to have, unless it has that already, and drops one of earlier versions. */
+async function prepareSearch(db: Db, commands: MongoCommands, search: SearchOption): Promise<SearchScope> {
+  const { messages, schema } = collectionsOf(db);
+  if (search === "all") {
+    await commands.settle(undefined, () =>
+      commands.write(undefined, (limits) =>
+        schema.updateOne({ _id: "search" }, { $set: { indexed: "all" } }, { ...limits, upsert: true }),
+      ),
+    );
+  }
+  if (search !== "existing" && (await messages.indexExists(EARLIER_WORDS))) {
+    // Several processes may do so.
+    await messages.dropIndex(EARLIER_WORDS).catch(() => {});
+  }
+  return (await schema.findOne({ _id: "search" }))?.indexed ?? "text";
+}
+
 /** Whether the database has the index of words. */
-export async function hasSearch(db: Db): Promise<boolean> {
+async function hasSearch(db: Db): Promise<boolean> {
   const [collection] = await db.listCollections({ name: SEARCH_INDEX.collection }, { nameOnly: true }).toArray();
   return collection !== undefined && (await db.collection(SEARCH_INDEX.collection).indexExists(SEARCH_INDEX.name));
 }

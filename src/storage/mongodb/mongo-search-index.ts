@@ -1,28 +1,32 @@
 import type { Db, Document } from "mongodb";
 import { MessageBody } from "../../domain/message-body.js";
+import type { SearchScope } from "../../domain/search.js";
 import { ownerOf } from "../history/record-facts.js";
 import type { SearchNotices } from "../history/search-builder.js";
 import { SearchIndexer } from "../history/search-indexer.js";
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { collectionsOf, KEY_WORDS, type MongoCollections } from "./mongo-schema.js";
-import { wordsField } from "./search-words.js";
+import { collectionsOf, KEY_TERMS, type MongoCollections } from "./mongo-schema.js";
+import { MARKS, termsField } from "./search-words.js";
 
 /** How much one step reads, so that the event loop stays responsive. */
 const STEP_DOCUMENTS = 100;
 const STEP_BYTES = 512 * 1024;
 const BATCH_DOCUMENTS = 20;
+
 /**
- * Gives words to the documents that have none: to those from before the index, and to those that processes without
- * `--search` store. The index itself finds them, because a missing field is null in it. Documents that a process with
- * `--search` stores have their words from the beginning.
+ * Gives words to the documents that have none, or too few: to those from before the index, and to those that other
+ * processes store. The index itself finds them, because a missing field is null in it, and the others have a mark.
+ * Documents that this process stores have their words from the beginning.
  */
 export class MongoSearchIndex {
   readonly #collections: MongoCollections;
   readonly #commands: MongoCommands;
+  readonly #scope: SearchScope;
   readonly #indexer: SearchIndexer;
 
-  constructor(db: Db, commands: MongoCommands, notices: SearchNotices) {
+  constructor(db: Db, commands: MongoCommands, scope: SearchScope, notices: SearchNotices) {
+    this.#scope = scope;
     this.#collections = collectionsOf(db);
     this.#commands = commands;
     this.#indexer = new SearchIndexer((signal) => this.#indexSome(signal), notices);
@@ -38,17 +42,22 @@ export class MongoSearchIndex {
   }
 
   async #indexSome(signal: AbortSignal): Promise<number> {
-    const found = await this.#some(signal);
-    await this.#giveWords(found);
+    let lacking: string | null = null;
+    let found = await this.#some(lacking, signal);
+    if (found.length === 0 && this.#scope === "all") {
+      lacking = MARKS.text;
+      found = await this.#some(lacking, signal);
+    }
+    await this.#giveWords(found, lacking);
     return found.length;
   }
 
-  /** Some documents without words. The larger they are, the fewer come at once. */
-  #some(signal: AbortSignal): Promise<readonly LogDocument[]> {
+  /** Some documents without words, or with this mark. The larger they are, the fewer come at once. */
+  #some(lacking: string | null, signal: AbortSignal): Promise<readonly LogDocument[]> {
     return this.#commands.read({ signal }, async (limits) => {
-      const cursor = this.#collections.messages.find({ words: null } as never, {
+      const cursor = this.#collections.messages.find({ terms: lacking } as never, {
         ...limits,
-        ...{ projection: { _id: 0, log: 1, seq: 1, id: 1, body: 1 }, hint: KEY_WORDS },
+        ...{ projection: { _id: 0, log: 1, seq: 1, id: 1, body: 1 }, hint: KEY_TERMS },
         ...{ limit: STEP_DOCUMENTS, batchSize: BATCH_DOCUMENTS },
       });
       const documents: LogDocument[] = [];
@@ -62,16 +71,17 @@ export class MongoSearchIndex {
     });
   }
 
-  async #giveWords(documents: readonly LogDocument[]): Promise<void> {
+  async #giveWords(documents: readonly LogDocument[], lacking: string | null): Promise<void> {
     if (documents.length === 0) return;
     const namespaces = await this.#namespacesOf(documents);
     const updates = documents.map((document) => {
       const { log, seq, id } = document;
-      // With `words: null`, this does not overwrite what an erasure has set meanwhile: the words of what it leaves.
-      const filter = { log, seq, words: null } as Document;
-      const parts = document.seal ? [] : MessageBody.stored(document.body).parts;
-      const words = wordsField(namespaces.get(ownerOf(log)) ?? "", { id, parts });
-      return { updateOne: { filter, update: { $set: { words } } as Document } };
+      // This does not overwrite what an erasure has set meanwhile: the words of what it leaves.
+      const isSame = lacking === null || document.seal ? {} : { body: document.body };
+      const filter = { log, seq, terms: lacking, ...isSame } as Document;
+      const body = document.seal ? { parts: [] } : MessageBody.stored(document.body);
+      const terms = termsField(namespaces.get(ownerOf(log)) ?? "", { id, body }, this.#scope);
+      return { updateOne: { filter, update: { $set: { terms }, $unset: { words: "" } } as Document } };
     });
     await this.#commands.settle(undefined, () =>
       this.#commands.write(undefined, (limits) =>

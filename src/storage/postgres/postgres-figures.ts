@@ -1,18 +1,20 @@
 import type { Call } from "../../domain/call.js";
+import type { SearchScope } from "../../domain/search.js";
 import { MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
+import { lacksWords } from "./schema.js";
 import { namespacesOf } from "./statements.js";
 
 /** Figures of all namespaces in one statement. Each of its parts follows an index, or asks the catalog. */
 export async function readFigures(
   pool: PostgresPool,
   schema: string,
-  search: boolean,
+  indexed: SearchScope | undefined,
   call?: Call,
 ): Promise<StoreFigures> {
-  const values = search ? [schema, MOST_UNINDEXED] : [schema];
-  const [row] = await pool.read(figuresStatement(schema, search), values, call);
+  const values = indexed ? [schema, MOST_UNINDEXED] : [schema];
+  const [row] = await pool.read(figuresStatement(schema, indexed), values, call);
   const [bytes, sessions, openDrafts, markMs, expireMicros, nowMicros, unindexed] = row as Figures;
   // As `timeMs` answers it.
   const nowMs = Math.floor(nowMicros / 1000);
@@ -27,11 +29,11 @@ export async function readFigures(
 
 type Figures = readonly [number, number, number, number | null, number | null, number, number | null];
 
-function figuresStatement(schema: string, search: boolean): string {
+function figuresStatement(schema: string, indexed: SearchScope | undefined): string {
   const s = quoted(schema);
-  const unindexed = `SELECT count(*) FROM (
-        SELECT 1 FROM ${s}.messages AS m WHERE m.words IS NULL AND m.id IS NOT NULL LIMIT $2
-      ) AS found`;
+  const unindexed =
+    indexed &&
+    `SELECT count(*) FROM (SELECT 1 FROM ${s}.messages AS m WHERE ${lacksWords(indexed, "m.")} LIMIT $2) AS found`;
   return `WITH RECURSIVE ${namespacesOf(s)}, waiting AS (
       SELECT (
           SELECT s.sweep_time FROM ${s}.sessions AS s
@@ -52,5 +54,5 @@ function figuresStatement(schema: string, search: boolean): string {
       (SELECT min(mark) FROM waiting),
       (SELECT min(expiry) FROM waiting),
       ${s}.now_micros(),
-      (${search ? unindexed : "NULL"})`;
+      (${unindexed ?? "NULL"})`;
 }

@@ -1,6 +1,7 @@
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Limits } from "../../domain/limits.js";
+import type { SearchOption } from "../../domain/search.js";
 import type { LogDatabase, LogStore, StoreFigures, VacuumOptions } from "../history/log-store.js";
 import type { SearchIndexer } from "../history/search-indexer.js";
 import { fromColumn } from "../text-column.js";
@@ -24,10 +25,10 @@ export interface PostgresOptions {
   /** Whether a missing schema is made; true when absent. If false, a missing schema is `failed_precondition`. */
   readonly create?: boolean | undefined;
   /**
-   * Whether messages can be searched: `true` adds indexes of words, and the words to each message that is stored;
+   * Whether messages can be searched, and for what: adds indexes of words, and the words to each message that is stored;
    * `existing` does the latter if the indexes are there.
    */
-  readonly search?: boolean | "existing" | undefined;
+  readonly search?: SearchOption | undefined;
   /** The limits on what is stored, which must fit into the rows of indexes. */
   readonly limits?: Partial<Limits> | undefined;
   /**
@@ -66,7 +67,7 @@ export class PostgresLogDatabase implements LogDatabase {
     const changes = new PostgresChanges(pool, { channel: schema, listenUrl, onFailure: onAnomaly });
     let database: PostgresLogDatabase | undefined;
     try {
-      const searches = await prepareSchema(pool, { schema, create, search });
+      const indexed = await prepareSchema(pool, { schema, create, search });
       const hears = await changes.start();
       if (!hears) onNotice?.("PostgreSQL sends no notifications here: watchers poll for what other processes write");
       const sql = statementsFor(schema);
@@ -77,7 +78,7 @@ export class PostgresLogDatabase implements LogDatabase {
         turns: new Turns(timeoutMs),
         changes,
         hears,
-        search: searches,
+        indexed,
       };
       const place = { name, schema, directUrl: listenUrl ?? driverUrl };
       database = new PostgresLogDatabase(place, parts, { onNotice, onAnomaly });
@@ -103,7 +104,7 @@ export class PostgresLogDatabase implements LogDatabase {
     this.#schema = schema;
     this.#directUrl = directUrl;
     this.#shared = { ...parts, ping: (call) => this.#ping(call) };
-    this.#searchIndex = parts.search ? indexMessages(parts.pool, schema, notices) : undefined;
+    this.#searchIndex = parts.indexed ? indexMessages(parts.pool, schema, parts.indexed, notices) : undefined;
   }
 
   /** What the server's settings endanger, a sentence each, as of the last ping. */
@@ -121,7 +122,7 @@ export class PostgresLogDatabase implements LogDatabase {
   }
 
   async figures(call?: Call): Promise<StoreFigures> {
-    return readFigures(this.#shared.pool, this.#schema, this.#shared.search, call);
+    return readFigures(this.#shared.pool, this.#schema, this.#shared.indexed, call);
   }
 
   /** Resolves when messages that were stored without words have got them, as far as this can be done. */

@@ -50,7 +50,7 @@ export class PostgresLogStore implements LogStore {
     this.#records = new PostgresRecords(shared, namespace);
     this.#logs = new PostgresLogs(shared, namespace);
     this.attachments = new PostgresAttachments(shared, namespace);
-    if (shared.search) {
+    if (shared.indexed) {
       const searching = new PostgresSearch(shared, namespace);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);
     }

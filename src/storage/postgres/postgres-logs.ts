@@ -214,7 +214,8 @@ export class PostgresLogs {
   }
 
   #wordsOf(entry: Entry): string | null {
-    return this.#shared.search ? wordsColumn(this.#namespace, entry) : null;
+    const { indexed } = this.#shared;
+    return indexed ? wordsColumn(this.#namespace, entry, indexed) : null;
   }
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DomainError } from "../../domain/errors.js";
+import type { SearchOption, SearchScope } from "../../domain/search.js";
 import { functionsSql } from "./functions.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
@@ -8,7 +9,7 @@ import {
   ATTACHMENT_TABLES,
   ownersSql,
   SCHEMA_VERSION,
-  SEARCH_INDEXES,
+  type SEARCH_INDEXES,
   schemaSql,
   searchIndexSql,
   TABLES,
@@ -17,7 +18,13 @@ import {
 
 type SearchIndex = keyof typeof SEARCH_INDEXES;
 
-const SEARCH_NAMES = Object.keys(SEARCH_INDEXES) as SearchIndex[];
+const ALWAYS: readonly SearchIndex[] = ["messages_by_words", "messages_by_time"];
+const EARLIER = "messages_without_words";
+/** The indexes that a scope needs. */
+const NEEDED: Readonly<Record<SearchScope, readonly SearchIndex[]>> = {
+  text: [...ALWAYS, "messages_lacking_text"],
+  all: [...ALWAYS, "messages_lacking_all"],
+};
 const OLDEST_SERVER = 140_000;
 const INSUFFICIENT_PRIVILEGE = "42501";
 /** Another process makes the same index: it is there already, or was made or dropped meanwhile. */
@@ -33,15 +40,16 @@ export interface PrepareOptions {
   /** Whether a missing schema is made; if not, it is `failed_precondition`. */
   readonly create: boolean;
   /** As in PostgresOptions. */
-  readonly search: boolean | "existing";
+  readonly search: SearchOption;
 }
 
 /**
  * Makes what is missing, and upgrades the tables of an older version; any number of processes may do so at once.
- * Resolves to whether messages can be searched. `failed_precondition`: the server is too old, the database has another
+ * Resolves to what of messages is in the index of words; undefined where they are not searched. An index never gets
+ * narrower, so that processes with different settings do not undo each other's work. `failed_precondition`: the server is too old, the database has another
  * encoding or isolation, a newer version made the tables, or the role may not make or upgrade them.
  */
-export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<boolean> {
+export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<SearchScope | undefined> {
   const { schema, search } = options;
   await checkServer(pool);
   const found = await versionOf(pool, schema);
@@ -57,8 +65,13 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
       `Schema ${quoted(schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
     );
   }
-  if (search === true) for (const name of SEARCH_NAMES) await ensureIndex(pool, schema, name);
-  return search !== false && (await hasSearch(pool, schema));
+  if (search === false) return undefined;
+  const present = await indexedScope(pool, schema);
+  if (search === "existing" || present === "all") return present;
+  const scope = search === "all" ? "all" : "text";
+  for (const name of NEEDED[scope]) await ensureIndex(pool, schema, name);
+  await dropEarlier(pool, schema);
+  return await indexedScope(pool, schema);
 }
 
 /** The SQL that upgrades the tables of any older version, for roles that may not: somebody else runs it. */
@@ -83,12 +96,15 @@ function tablesOf(s: string, names: readonly string[]): string {
 /** All of the SQL, for roles that may not create a schema: somebody else runs it, and grants the role what it needs. */
 export function schemaScript(schema: string, role: string): string {
   const s = quoted(schema);
-  const indexes = SEARCH_NAMES.map((name) => `${searchIndexSql(schema, name, false)};`).join("\n");
+  const statement = (name: SearchIndex) => `${searchIndexSql(schema, name, false)};`;
   return `BEGIN;
 ${schemaSql(schema)}${functionsSql(schema)}
 
 -- Only for --search.
-${indexes}
+${NEEDED.text.map(statement).join("\n")}
+
+-- Only for --search=all: remove the dashes.
+-- ${statement("messages_lacking_all")}
 
 GRANT USAGE ON SCHEMA ${s} TO ${quoted(role)};
 GRANT SELECT ON ${s}.meta TO ${quoted(role)};
@@ -134,8 +150,9 @@ async function makeSchema(client: pg.ClientBase, { schema, create, search }: Pre
     if ((await client.query(FIND_META, [schema])).rows.length > 0) return;
     const found = await client.query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1", [schema]);
     await client.query(schemaSql(schema, { isMade: found.rows.length > 0 }) + functionsSql(schema));
-    const indexes = search === true ? SEARCH_NAMES : [];
-    for (const name of indexes) await client.query(searchIndexSql(schema, name, false));
+    const isWanted = search !== false && search !== "existing";
+    for (const name of isWanted ? NEEDED[search === "all" ? "all" : "text"] : [])
+      await client.query(searchIndexSql(schema, name, false));
   });
 }
 
@@ -170,9 +187,26 @@ async function alone(
   }
 }
 
-async function hasSearch(pool: PostgresPool, schema: string): Promise<boolean> {
-  for (const name of SEARCH_NAMES) if ((await stateOf(pool, schema, name)) !== "valid") return false;
-  return true;
+/** Earlier versions found the messages that lack words by another index, which is of no more use. */
+async function dropEarlier(pool: PostgresPool, schema: string): Promise<void> {
+  if ((await stateOf(pool, schema, EARLIER)) === "missing") return;
+  await pool.withClient(async (client) => {
+    try {
+      await client.query(`DROP INDEX CONCURRENTLY IF EXISTS ${quoted(schema)}.${EARLIER}`);
+    } catch (error) {
+      // A role that may make no indexes may drop none, and another process may do so now.
+      if (!(error instanceof pg.DatabaseError)) throw error;
+    }
+  });
+}
+
+async function indexedScope(pool: PostgresPool, schema: string): Promise<SearchScope | undefined> {
+  for (const scope of ["all", "text"] as const) {
+    const states: string[] = [];
+    for (const name of NEEDED[scope]) states.push(await stateOf(pool, schema, name));
+    if (states.every((state) => state === "valid")) return scope;
+  }
+  return undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Call } from "../../domain/call.js";
+import type { SearchScope } from "../../domain/search.js";
 import type { AppendGroups } from "./append-groups.js";
 import type { PostgresChanges } from "./postgres-changes.js";
 import type { PostgresPool } from "./postgres-pool.js";
@@ -15,8 +16,8 @@ export interface PostgresShared {
   readonly changes: PostgresChanges;
   /** Whether notifications arrive. */
   readonly hears: boolean;
-  /** Whether messages get words, and searches find them. */
-  readonly search: boolean;
+  /** What of messages is in the index of words; undefined where they are not searched. */
+  readonly indexed: SearchScope | undefined;
   /** As in LogStore. */
   ping(call?: Call): Promise<void>;
 }

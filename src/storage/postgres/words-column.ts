@@ -1,6 +1,12 @@
-import type { SearchTerm } from "../../domain/search.js";
+import type { SearchScope, SearchTerm } from "../../domain/search.js";
 import { indexedWords, wantedWords } from "../history/indexed-words.js";
 import type { Entry } from "../history/log-store.js";
+
+/**
+ * What a row has among its words, to show by which rule they were made, and of what. They have no space and so are no
+ * words of a namespace. Their numbers are to be raised when `wordsOf` or `searchedText` change.
+ */
+export const MARKS = { text: "text2", all: "all2" } as const;
 
 /** A tsvector holds less than 1 MB. This much of it is words, and the rest is what it keeps beside each. */
 const MOST_BYTES = 800_000;
@@ -10,10 +16,11 @@ const MOST_BYTES = 800_000;
  * not those of a text search configuration, because all stores fold them in the same way. The namespace is as a column
  * holds it.
  */
-export function wordsColumn(namespace: string, { id, body }: Pick<Entry, "id" | "body">): string {
-  const lexemes: string[] = [];
+export function wordsColumn(namespace: string, { id, body }: Pick<Entry, "id" | "body">, scope: SearchScope): string {
+  const lexemes = [lexeme(MARKS.text)];
+  if (scope === "all") lexemes.push(lexeme(MARKS.all));
   let bytes = 0;
-  for (const word of indexedWords(namespace, { id, parts: body.parts })) {
+  for (const word of indexedWords(namespace, { id, body }, scope)) {
     bytes += Buffer.byteLength(word);
     if (bytes > MOST_BYTES) break;
     lexemes.push(lexeme(word));

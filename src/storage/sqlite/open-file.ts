@@ -3,6 +3,7 @@ import { dirname, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
+import type { SearchOption } from "../../domain/search.js";
 import { createPrivateFile, makePrivateFolder, systemReason } from "../private-file.js";
 import { ensureSchema, PAGE_BYTES, schemaVersion } from "./schema.js";
 import { ensurePlaces, ensureSearch } from "./search-schema.js";
@@ -21,13 +22,13 @@ const OPEN_LIMIT_MS = 30_000;
  */
 export async function openFile(
   path: string,
-  { search = false }: { readonly search?: boolean | "existing" | undefined } = {},
+  { search = false }: { readonly search?: SearchOption | undefined } = {},
 ): Promise<Database.Database> {
   if (path !== IN_MEMORY) makeFile(path);
   const giveUpAtMs = Date.now() + OPEN_LIMIT_MS;
   for (;;) {
     try {
-      return tryOpen(path, search === true);
+      return tryOpen(path, search);
     } catch (error) {
       if (error instanceof DomainError) throw error;
       if (isDamaged(error)) throw refusal(`${path} is damaged or not a SQLite database`, error);
@@ -38,7 +39,7 @@ export async function openFile(
   }
 }
 
-function tryOpen(path: string, search: boolean): Database.Database {
+function tryOpen(path: string, search: SearchOption): Database.Database {
   // An absolute path is never mistaken for the URL of a server.
   const db = new Database(path === IN_MEMORY ? path : resolve(path), { timeout: DRIVER_WAIT_MS });
   try {
@@ -52,7 +53,7 @@ function tryOpen(path: string, search: boolean): Database.Database {
     db.exec("PRAGMA fullfsync = ON");
     db.exec("PRAGMA checkpoint_fullfsync = ON");
     ensureSchema(db, path);
-    if (search) ensureSearch(db);
+    if (search) ensureSearch(db, search === true ? "text" : search);
     ensurePlaces(db);
     return db;
   } catch (error) {

@@ -1,4 +1,5 @@
 import type Database from "libsql";
+import type { SearchScope } from "../../domain/search.js";
 import { inTransaction } from "./in-transaction.js";
 
 /**
@@ -45,7 +46,8 @@ BEGIN ${REMOVE} ${PUT} END`;
  * The tokenizer `ascii` keeps these words as they are.
  *
  * `scope` holds two words, the namespace and the owner of the log, each in hexadecimal. `search_progress` records
- * how far the entries that are older than the index have been given places.
+ * how far the entries that are older than the index have been given places. `search_index` says by which rule the words
+ * are made, and what of an entry they are; when either changes, all entries are noted again, bit by bit.
  */
 const SEARCH = `
 CREATE TABLE search_places (
@@ -76,15 +78,29 @@ BEGIN
 END;
 `;
 
+/** The rule that makes words, to be raised when `wordsOf` or `searchedText` change. Before 2, no number was stored. */
+const RULE = 2;
+
+const INDEX = `
+CREATE TABLE IF NOT EXISTS search_index (
+	id INTEGER PRIMARY KEY CHECK (id = 1),
+	rule INTEGER NOT NULL,
+	scope TEXT NOT NULL
+) STRICT;
+`;
+
 /**
  * Statements on the index, which can only be prepared for a file that has one. Places are texts, because they exceed
  * 2^53.
  */
 export const SEARCH_SQL = {
-  find: `SELECT CAST(place AS TEXT), places.log, places.seq, coalesce(origin, session_id)
+  find: `SELECT CAST(place AS TEXT), places.log, places.seq, coalesce(origin, session_id), role
     FROM search_texts AS texts CROSS JOIN search_places AS places ON places.place = texts.rowid
     CROSS JOIN messages ON messages.log = places.log AND messages.seq = places.seq
-    WHERE search_texts MATCH ? AND texts.rowid < CAST(? AS INTEGER) ORDER BY texts.rowid DESC LIMIT ?`,
+    WHERE search_texts MATCH ? AND texts.rowid < CAST(? AS INTEGER) AND texts.rowid >= CAST(? AS INTEGER)
+    AND messages.timestamp >= CAST(? AS INTEGER) AND messages.timestamp < CAST(? AS INTEGER)
+    ORDER BY texts.rowid DESC LIMIT ?`,
+  scope: "SELECT scope FROM search_index WHERE id = 1",
   progress: "SELECT log, seq, entries, done FROM search_progress WHERE id = 1",
   setProgress: "UPDATE search_progress SET log = ?, seq = ?, entries = entries + ?, done = ? WHERE id = 1",
   entriesAfter: "SELECT log, seq, size FROM messages WHERE (log, seq) > (?, ?) ORDER BY log, seq LIMIT ?",
@@ -92,6 +108,8 @@ export const SEARCH_SQL = {
   placeEntry: `INSERT INTO search_places (place, log, seq) SELECT ${freePlace("entry")}, entry.log, entry.seq FROM messages AS entry
     WHERE entry.log = ?1 AND entry.seq = ?2 AND ${isSearched("entry")}
     AND NOT EXISTS (SELECT 1 FROM search_places WHERE log = ?1 AND seq = ?2)`,
+  /** Notes that an entry needs its words, even if it has some. */
+  noteEntry: "INSERT OR IGNORE INTO search_pending SELECT place FROM search_places WHERE log = ? AND seq = ?",
   /** Writing in the order of places splits the index into fewer pieces. */
   pending: `SELECT CAST(pending.place AS TEXT), messages.log, messages.seq, messages.size
     FROM search_pending AS pending CROSS JOIN search_places AS places ON places.place = pending.place
@@ -101,16 +119,46 @@ export const SEARCH_SQL = {
   pendingEntry: `SELECT 'n' || hex(sessions.namespace) || ' u' || hex(sessions.uid), CAST(messages.body AS BLOB)
     FROM messages CROSS JOIN sessions ON sessions.uid = substr(messages.log, 1, instr(messages.log, '.') - 1)
     WHERE messages.log = ? AND messages.seq = ?`,
+  removeWords: "DELETE FROM search_texts WHERE rowid = CAST(? AS INTEGER)",
   addWords: "INSERT INTO search_texts (rowid, scope, text) VALUES (CAST(? AS INTEGER), ?, ?)",
   removePending: "DELETE FROM search_pending WHERE place = CAST(? AS INTEGER)",
 } as const;
 
-/** Makes an empty index, unless the file has one. */
-export function ensureSearch(db: Database.Database): void {
-  if (hasSearch(db)) return;
+/**
+ * Makes an empty index, unless the file has one or only an existing one is wanted. Where it has one of an earlier rule,
+ * or of less than is wanted, all entries get their words again in the background. An index never gets narrower, so that
+ * processes that were started with different settings do not undo each other's work.
+ */
+export function ensureSearch(db: Database.Database, wanted: SearchScope | "existing"): void {
+  const isDone = () => (hasSearch(db) ? holds(indexOf(db), wanted) : wanted === "existing");
+  if (isDone()) return;
   inTransaction(db, () => {
-    if (!hasSearch(db)) db.exec(SEARCH);
+    if (isDone()) return;
+    const isNew = !hasSearch(db);
+    const scope = wanted === "all" || (!isNew && indexOf(db)?.scope === "all") ? "all" : "text";
+    if (isNew) db.exec(SEARCH);
+    db.exec(INDEX);
+    db.prepare("INSERT OR REPLACE INTO search_index VALUES (1, ?, ?)").run([RULE, scope]);
+    if (!isNew) db.exec("UPDATE search_progress SET log = '', seq = 0, entries = 0, done = 0");
   });
+}
+
+interface IndexKind {
+  readonly rule: number;
+  readonly scope: SearchScope;
+}
+
+function holds(index: IndexKind | undefined, wanted: SearchScope | "existing"): boolean {
+  return index?.rule === RULE && (wanted !== "all" || index.scope === "all");
+}
+
+function indexOf(db: Database.Database): IndexKind | undefined {
+  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'search_index'").raw().get([]) === undefined)
+    return undefined;
+  const row = db.prepare("SELECT rule, scope FROM search_index WHERE id = 1").raw().get([]);
+  if (row === undefined) return undefined;
+  const [rule, scope] = row as [number, SearchScope];
+  return { rule, scope };
 }
 
 /**

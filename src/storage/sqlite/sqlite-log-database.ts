@@ -1,4 +1,5 @@
 import type { Call } from "../../domain/call.js";
+import type { SearchOption } from "../../domain/search.js";
 import { type LogDatabase, MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
 import type { SearchNotices } from "../history/search-builder.js";
 import { DatabaseFiles } from "./database-files.js";
@@ -15,10 +16,10 @@ import { type SearchRows, SqliteLogStore } from "./sqlite-log-store.js";
 
 export interface SqliteLogDatabaseOptions extends SearchNotices {
   /**
-   * Whether messages can be searched: `true` gives the file an index of words, which stays from then on; `existing`
-   * searches if the file has one.
+   * Whether messages can be searched, and for what: gives the file an index of words, which stays from then on, or
+   * extends it; `existing` searches if the file has one.
    */
-  readonly search?: boolean | "existing" | undefined;
+  readonly search?: SearchOption | undefined;
   /** The store's clock, in milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 }

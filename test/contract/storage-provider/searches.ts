@@ -6,7 +6,9 @@ import type { SearchOptions } from "../../../src/storage/storage-provider.js";
 import { message, messageAt, refusal, SECOND, sessionWith, sweepAway, T0 } from "./fixtures.js";
 import type { StorageProviderSubject } from "./subject.js";
 
-type Filter = Partial<Pick<SearchOptions, "labels" | "owner" | "sessionId" | "limit" | "access">>;
+type Filter = Partial<
+  Pick<SearchOptions, "labels" | "owner" | "sessionId" | "role" | "sinceMicros" | "untilMicros" | "limit" | "access">
+>;
 
 function said(id: string, ...texts: readonly string[]): NewChatMessage {
   return message(id, { parts: texts.map((text) => ({ id: "", type: "text", text })) });
@@ -185,6 +187,81 @@ export function describeSearches(subject: StorageProviderSubject): void {
         expect(await found(q), q).toEqual([]);
     });
 
+    searches(
+      "looks also at the tools of a message when everything is searched, and says in which part it is",
+      async () => {
+        const call = { name: "read_file", input: { path: "notes.txt", ranges: [{ from: 7 }] } };
+        const parts = [
+          { id: "", type: "reasoning", text: "thought" },
+          { id: "", type: "tool_use", text: "", data: call },
+          { id: "", type: "text", text: "said first" },
+          { id: "", type: "tool_result", text: "", data: { content: [{ type: "text", text: "京都 weather: sunny" }] } },
+        ];
+        const metadata = { tool_calls: [{ id: "c", function: { name: "look_up", arguments: '{"at":"zenith"}' } }] };
+        await sessionWith(subject.provider, "s", [message("m1", { parts, metadata })]);
+        const everything = subject.open({ search: "all" });
+        const places = async (q: string) =>
+          (await hitsOf(everything, q)).map(({ field, part, snippet }) => [
+            field,
+            part?.index,
+            part?.type,
+            snippet.text,
+          ]);
+        const input = "path\nnotes.txt\nranges\nfrom\n7";
+        const output = "京都 weather: sunny";
+        for (const [q, ...place] of [
+          ["said", "text", 2, "text", "said first"],
+          ['"read file"', "tool_name", 1, "tool_use", "read_file"],
+          ["notes 7", "tool_input", 1, "tool_use", input],
+          ["都", "tool_output", 3, "tool_result", output],
+          ["sunny said", "text", 2, "text", "said first"],
+          ["sunny from", "tool_input", 1, "tool_use", input],
+          ["look", "tool_name", undefined, undefined, "look_up"],
+          ["zen*", "tool_input", undefined, undefined, "at\nzenith"],
+        ] as const) {
+          expect(await places(q), q).toEqual([place]);
+          expect(await found(q), q).toEqual(q === "said" ? ["s/m1"] : []);
+        }
+        for (const q of ["thought", "reasoning", "sunny thought"]) expect(await places(q), q).toEqual([]);
+        await subject.provider.updateMessage("s", "m1", { parts: parts.slice(2) });
+        expect(await places("zenith")).toHaveLength(1);
+        expect(await places("notes")).toEqual([]);
+        await subject.provider.eraseMessage("s", "m1");
+        for (const q of ["said", "sunny", "zenith"]) expect(await places(q), q).toEqual([]);
+      },
+    );
+
+    searches("finds messages of one role, and of a time, on any number of pages", async () => {
+      const roles = ["user", "assistant", "tool"];
+      const messages = Array.from({ length: 9 }, (_, i) =>
+        message(`m${i}`, { role: roles[i % 3] as string, timestampMicros: T0 + i }),
+      );
+      await sessionWith(subject.provider, "s", messages);
+      const ids = (...numbers: readonly number[]) => numbers.map((i) => `s/m${i}`);
+      for (const limit of [1, 2, 10]) {
+        expect(await found("text", { role: "tool", limit })).toEqual(ids(8, 5, 2));
+        expect(await found("text", { sinceMicros: T0 + 6, limit })).toEqual(ids(8, 7, 6));
+        expect(await found("text", { untilMicros: T0 + 2, limit })).toEqual(ids(1, 0));
+        const both = { sinceMicros: T0 + 2, untilMicros: T0 + 7, limit };
+        expect(await found("text", both)).toEqual(ids(6, 5, 4, 3, 2));
+        expect(await found("text", { ...both, role: "user", sessionId: "s" })).toEqual(ids(6, 3));
+      }
+      expect(await found("text", { sinceMicros: T0 + 9 })).toEqual([]);
+      expect(await found("text", { untilMicros: T0 })).toEqual([]);
+      expect(await found("text", { sinceMicros: T0 + 3, untilMicros: T0 + 3 })).toEqual([]);
+      expect(await found("text", { role: "nobody" })).toEqual([]);
+      const [least, most] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+      expect(await found("text", { sinceMicros: least, untilMicros: most, role: "user" })).toEqual(ids(6, 3, 0));
+    });
+
+    searches("finds a message of a time that thousands share, whose place is after that time", async () => {
+      const many = Array.from({ length: 1030 }, (_, i) => message(`x${i}`, { timestampMicros: T0 }));
+      await sessionWith(subject.provider, "s", [...many.slice(0, 515)]);
+      await subject.provider.logMessages("s", [...many.slice(515), message("y", { timestampMicros: T0 + 1 })]);
+      const all = await found("text", { sinceMicros: T0, untilMicros: T0 + 1, limit: 1000 });
+      expect([all.length, new Set(all).size, all.includes("s/y")]).toEqual([1030, 1030, false]);
+    });
+
     searches("says where each hit is, and returns a snippet", async () => {
       await subject.provider.createSession({ sessionId: "s", title: "Kyoto in May" });
       const text = `${"before ".repeat(50)}\u{1F600} The Maples of autumn, maples!${" after".repeat(50)}`;
@@ -194,7 +271,7 @@ export function describeSearches(subject: StorageProviderSubject): void {
       const { timestampMicros } = (await subject.provider.getMessage("s", "m2")) ?? {};
       expect(place).toEqual({
         ...{ sessionId: "s", sessionTitle: "Kyoto in May", messageId: "m2", role: "user" },
-        ...{ timestampMicros, position: 1 },
+        ...{ timestampMicros, position: 1, field: "text", part: { index: 0, type: "text" } },
       });
       const points = [...snippet.text];
       expect(snippet.text).toMatch(/^…before .* after.*…$/);

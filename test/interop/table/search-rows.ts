@@ -12,9 +12,10 @@ function hit(sessionId: string, id: string, second: number, position: number, hi
   const title = sessionId === "s" ? { sessionTitle: "Fähre" } : {};
   const timestamp = `2026-01-01T10:00:0${second}Z`;
   const place = { messageId: id, role: "user", timestamp, ...(position > 0 && { position: String(position) }) };
-  return { sessionId, ...title, ...place, snippet: `${id} 京都`, highlights: [...highlights] };
+  return { sessionId, ...title, ...place, snippet: `${id} 京都`, highlights: [...highlights], ...TEXT };
 }
 
+const TEXT = { partIndex: 0, partType: "text", field: "SEARCHED_FIELD_TEXT" };
 const KYOTO = [{ start: 3, end: 5 }];
 
 function refused(what: string, request: Json, message: string): Row {
@@ -84,7 +85,26 @@ export const SEARCH_ROWS: readonly Row[] = [
     request: { q: "x", sessionId: "nobody" },
     error: NO_SESSION,
   },
+  {
+    rpc: "MessageService.SearchMessages",
+    what: "a word in messages of a role and a time",
+    given: SEARCHED,
+    request: { q: "京都", role: "user", since: "2026-01-01T10:00:02Z", until: "2026-01-01T10:00:03Z" },
+    answer: { hits: [hit("s", "m2", 2, 1, KYOTO)] },
+  },
+  {
+    rpc: "MessageService.SearchMessages",
+    what: "a word in messages of a role that none has",
+    given: SEARCHED,
+    request: { q: "京都", role: "tool" },
+    answer: {},
+  },
   refused("nothing", {}, "q is required"),
+  refused(
+    "a time that ends before it begins",
+    { q: "x", since: "2026-01-02T00:00:00Z", until: "2026-01-01T00:00:00Z" },
+    "since is after until",
+  ),
   refused("a text without words", { q: "*** ()" }, "q holds no letter or digit to look for"),
   refused("too long a text", { q: "ä".repeat(129) }, "q is 258 bytes; at most 256 are allowed"),
   refused("too short a prefix", { q: "a ab*" }, "The prefix ab* in q is 2 bytes; at least 3 are required"),

@@ -68,13 +68,18 @@ describe("page tokens", () => {
     const token = encodeSearchToken({ place: "-7" }, filter);
     expect(decodeSearchToken(token, filter)).toStrictEqual({ place: "-7" });
     expect(decodeSearchToken(token, { ...filter, labels: ["b=2", "a=1", "a=1"] })).toStrictEqual({ place: "-7" });
-    const other = refusal("page_token belongs to a search with another namespace, q, label, session_id or owner");
+    const other = refusal(
+      "page_token belongs to a search with another namespace, q, label, session_id, owner, role, since or until",
+    );
     for (const change of [
       { namespace: "N" },
       { q: "A" },
       { sessionId: "" },
       { labels: ["a=1"] },
       { labels: [], sessionId: "s,a=1,b=2" },
+      { role: "user" },
+      { sinceMicros: 1 },
+      { untilMicros: 1 },
     ]) {
       expect(() => decodeSearchToken(token, { ...filter, ...change })).toThrow(other);
     }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseSearch, wordsOf } from "../../../src/domain/search.js";
-import { holdsTerms, searchedText, snippetOf } from "../../../src/domain/search-text.js";
+import { findIn, holdsTerms } from "../../../src/domain/search-text.js";
 
 const termsOf = (q: string) => parseSearch(q).map(({ words, isPrefix }) => words.join(" ") + (isPrefix ? "*" : ""));
 
@@ -110,16 +110,11 @@ describe("the words of a text", () => {
     }
     expect(different).toEqual([]);
   });
-
-  it("come only from parts of the type text", () => {
-    const part = (type: string, text: string) => ({ id: "", type, text });
-    expect(searchedText([part("text", "a"), part("reasoning", "b"), part("text", "c")])).toBe("a\nc");
-  });
 });
 
-describe("snippetOf", () => {
+describe("findIn", () => {
   const marked = (text: string, q: string) => {
-    const snippet = snippetOf(text, parseSearch(q));
+    const snippet = findIn([text], parseSearch(q)).snippet;
     const points = [...snippet.text];
     let shown = "";
     let at = 0;
@@ -152,6 +147,14 @@ describe("snippetOf", () => {
     expect(marked("ไม่กินข้าว", "กินข้าว")).toBe("ไม่[กินข้าว]");
   });
 
+  it("names the first text that has all terms, or else the first that has one", () => {
+    const texts = ["two", "one three", "one two", "two one"];
+    expect(findIn(texts, parseSearch("one two"))).toMatchObject({ index: 2, snippet: { text: "one two" } });
+    expect(findIn(texts, parseSearch("three two"))).toMatchObject({ index: 0, snippet: { text: "two" } });
+    const across = findIn(texts, parseSearch('"two one three"'));
+    expect(across).toEqual({ index: 0, snippet: { text: "two", highlights: [{ start: 0, end: 3 }] } });
+  });
+
   it("starts at a word, and shows a short text whole", () => {
     expect(marked(`${"before ".repeat(20)}word`, "word")).toBe(`…${"before ".repeat(5)}[word]`);
     expect(marked("\u{1F600}word", "word")).toBe("\u{1F600}[word]");
@@ -160,6 +163,6 @@ describe("snippetOf", () => {
   it("shows the start of the text when the match is far away", () => {
     const text = `${"x ".repeat(600_000)}word`;
     expect(holdsTerms(text, parseSearch("word"))).toBe(true);
-    expect(snippetOf(text, parseSearch("word"))).toEqual({ text: `${"x ".repeat(100)}…`, highlights: [] });
+    expect(findIn([text], parseSearch("word"))).toEqual({ snippet: { text: `${"x ".repeat(100)}…`, highlights: [] } });
   });
 });

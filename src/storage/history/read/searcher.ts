@@ -3,12 +3,13 @@ import { ownersSeen } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import { labelTexts } from "../../../domain/labels.js";
-import type { SearchHit, SearchPage, SearchTerm } from "../../../domain/search.js";
-import { searchedText, snippetOf } from "../../../domain/search-text.js";
+import type { SearchHit, SearchPage, SearchScope, SearchTerm } from "../../../domain/search.js";
+import { findIn, holdsTerms, joinTexts } from "../../../domain/search-text.js";
 import type { SearchOptions, StorageProvider } from "../../storage-provider.js";
 import type { HistoryContext } from "../heads.js";
 import type { Entry, FoundEntry, LogStore, SessionRecord } from "../log-store.js";
 import { ownerOf } from "../record-facts.js";
+import { searchedPieces } from "../searched-text.js";
 import { logsOf, positionOf } from "../segments.js";
 import { openSegments } from "./pieces.js";
 import { WindowReader } from "./window-reader.js";
@@ -34,8 +35,10 @@ export class Searcher {
   }
 
   /** Implements {@link StorageProvider.searchMessages}. */
-  async search({ terms, labels, owner, sessionId, limit, cursor, ...call }: SearchOptions): Promise<SearchPage> {
+  async search(options: SearchOptions): Promise<SearchPage> {
+    const { terms, labels, owner, sessionId, role, sinceMicros, untilMicros, limit, cursor, ...call } = options;
     const search = this.#storeSearch();
+    const scope = this.#scope();
     // Whoever may see the session that a search names may search it, also with a ticket.
     const seen = sessionId === undefined ? ownersSeen(call, owner) : { owner };
     if (seen === null) return { hits: [] };
@@ -48,9 +51,12 @@ export class Searcher {
     let sliceEndsMs = performance.now() + SLICE_MS;
     for (let after = cursor?.place, lookedAt = 0; ; ) {
       checkCall(call);
-      const { entries, next } = await search({ terms, owners }, { limit: AT_ONCE, after }, call);
+      const what = { terms, scope, owners, sinceMicros, untilMicros };
+      const { entries, next } = await search(what, { limit: AT_ONCE, after }, call);
       for (const found of entries) {
-        const hit = only && found.originSessionId !== only.sessionId ? null : await sessions.hit(found, terms);
+        if (role !== undefined && found.role !== role) continue;
+        if (only && found.originSessionId !== only.sessionId) continue;
+        const hit = await sessions.hit(found, terms, scope);
         if (hit === null) continue;
         if (hits.length === limit) return { hits, next: last };
         hits.push(hit);
@@ -84,6 +90,12 @@ export class Searcher {
       await setImmediate();
       checkCall(call);
     }
+  }
+
+  /** What is searched: where a command uses an index that is there, whatever that has. */
+  #scope(): SearchScope {
+    const { search } = this.#context.options;
+    return search === "all" || search === "existing" ? "all" : "text";
   }
 
   #storeSearch(): NonNullable<LogStore["searchEntries"]> {
@@ -132,7 +144,11 @@ class SearchedSessions {
   /**
    * The hit for an entry; null unless the session that the message was first written to shows it and has the labels.
    */
-  async hit({ log, seq, originSessionId }: FoundEntry, terms: readonly SearchTerm[]): Promise<SearchHit | null> {
+  async hit(
+    { log, seq, originSessionId }: FoundEntry,
+    terms: readonly SearchTerm[],
+    scope: SearchScope,
+  ): Promise<SearchHit | null> {
     for (;;) {
       const record = await this.#recordOf(originSessionId);
       if (record === null) return null;
@@ -140,7 +156,8 @@ class SearchedSessions {
       if (position < 0) return null;
       const [entry] = (await this.#context.store.readRange(log, seq, seq, {}, this.#call)).entries;
       if (entry === undefined) return null;
-      if (await this.#windows.isWhole(record, entry, this.#call)) return hitOf(entry, record, position, terms);
+      if (await this.#windows.isWhole(record, entry, this.#call))
+        return hitOf(entry, record, position, { terms, scope });
       // The rest of its batch is not stored yet, or it was cut off and has been swept.
       if (await this.#context.isCurrent(record, this.#call)) return null;
       this.#records.delete(originSessionId);
@@ -164,9 +181,20 @@ class SearchedSessions {
   }
 }
 
-function hitOf(entry: Entry, record: SessionRecord, position: number, terms: readonly SearchTerm[]): SearchHit {
+/** Null if the terms are only in what the index has besides what is searched. */
+function hitOf(
+  entry: Entry,
+  record: SessionRecord,
+  position: number,
+  { terms, scope }: { readonly terms: readonly SearchTerm[]; readonly scope: SearchScope },
+): SearchHit | null {
   const { id: messageId, role, timestampMicros, body } = entry;
-  const snippet = snippetOf(searchedText(body.parts), terms);
+  const pieces = searchedPieces(body, scope);
+  const texts = pieces.map(({ text }) => text);
+  const mayBeElsewhere = scope === "text" && (pieces.length < body.parts.length || body.metadata !== undefined);
+  if (mayBeElsewhere && !holdsTerms(joinTexts(texts), terms)) return null;
+  const { index, snippet } = findIn(texts, terms);
+  const piece = index === undefined ? undefined : pieces[index];
   return {
     sessionId: record.sessionId,
     sessionTitle: record.title,
@@ -175,5 +203,7 @@ function hitOf(entry: Entry, record: SessionRecord, position: number, terms: rea
     timestampMicros,
     position,
     snippet,
+    field: piece?.field,
+    part: piece?.part,
   };
 }

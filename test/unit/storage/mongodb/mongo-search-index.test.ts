@@ -16,7 +16,7 @@ it("an index of words that is stopped does not look for documents again, even if
     });
   };
   const db = { collection: () => ({}) } as unknown as Db;
-  const index = new MongoSearchIndex(db, { read } as unknown as MongoCommands, {});
+  const index = new MongoSearchIndex(db, { read } as unknown as MongoCommands, "text", {});
   const look = index.look();
   const stopped = index.stop();
   answer([]);

@@ -3,7 +3,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MessageBody } from "../../../../src/domain/message-body.js";
 import { indexedWords, MOST_WORDS } from "../../../../src/storage/history/indexed-words.js";
-import { wordsColumn, wordsQuery } from "../../../../src/storage/postgres/words-column.js";
+import { MARKS, wordsColumn, wordsQuery } from "../../../../src/storage/postgres/words-column.js";
 import { toColumn } from "../../../../src/storage/text-column.js";
 import { ODD_TEXTS } from "../../../contract/log-store/fixtures.js";
 import { startPostgresServer } from "../../../support/postgres-server.js";
@@ -35,8 +35,7 @@ async function matches(column: string, query: string): Promise<boolean> {
   return rows[0].matches;
 }
 
-const wordsIn = (namespace: string, text: string) =>
-  indexedWords(namespace, { id: "m", parts: message(text).body.parts });
+const wordsIn = (namespace: string, text: string) => indexedWords(namespace, message(text), "text");
 
 describe.skipIf(!server)("the words of an entry", () => {
   it("are the lexemes of its column, and each of them is found, whatever the namespace and the text hold", async () => {
@@ -45,9 +44,9 @@ describe.skipIf(!server)("the words of an entry", () => {
       fc.asyncProperty(odd, fc.array(odd, { maxLength: 5 }), async (name, texts) => {
         const namespace = toColumn(name);
         const text = texts.join(" word's \\ ");
-        const column = wordsColumn(namespace, message(text));
+        const column = wordsColumn(namespace, message(text), "text");
         const expected = wordsIn(namespace, text);
-        expect((await lexemesOf(column)).sort()).toEqual([...new Set(expected)].sort());
+        expect((await lexemesOf(column)).sort()).toEqual([...new Set([MARKS.text, ...expected])].sort());
         for (const indexed of wordsIn(namespace, text)) {
           const word = indexed.slice(namespace.length + 1);
           for (const isPrefix of [false, true]) {
@@ -68,9 +67,9 @@ describe.skipIf(!server)("the words of an entry", () => {
     ["of a namespace with quotes", "'".repeat(512)],
   ])("fit into a column when there are as many and as long ones as can be: %s", async (_name, name) => {
     const namespace = toColumn(name);
-    const long = (i: number) => `${i}${"\u4E00".repeat(80)}`;
+    const long = (i: number) => `${i}${"\uac00".repeat(80)}`;
     const text = Array.from({ length: MOST_WORDS + 10 }, (_, i) => long(i)).join(" ");
-    const lexemes = await lexemesOf(wordsColumn(namespace, message(text)));
+    const lexemes = await lexemesOf(wordsColumn(namespace, message(text), "text"));
     // What does not fit is found by reading no more, but the first words always are.
     expect(lexemes.length).toBeGreaterThan(600);
     expect(lexemes).toContain(`${namespace} ${long(0).slice(0, 64)}`);

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { NewChatMessage } from "../../../../src/domain/chat-message.js";
 import { parseSearch, wordsOf } from "../../../../src/domain/search.js";
 import { LogHistoryProvider } from "../../../../src/storage/history/log-history-provider.js";
 import {
@@ -37,11 +38,22 @@ function providerOf(database: SqliteLogDatabase, namespace = "default"): LogHist
 
 async function say(provider: LogHistoryProvider, sessionId: string, ...texts: readonly string[]): Promise<void> {
   const messages = texts.map((text) => ({
-    id: text.replaceAll(/\p{Cc}/gu, "-"),
+    id: text.slice(0, 40).replaceAll(/\p{Cc}/gu, "-"),
     role: "user",
     parts: [{ id: "", type: "text", text }],
   }));
   await provider.logMessages(sessionId, messages);
+}
+
+/** A message with nothing but a call of a tool. */
+function calling(id: string): NewChatMessage {
+  return { id, role: "assistant", parts: [{ id: "", type: "tool_use", text: "", data: { name: "look", input: id } }] };
+}
+
+/** As `found`, in all that can be searched. */
+async function everything(database: SqliteLogDatabase, q: string): Promise<readonly string[]> {
+  const provider = new LogHistoryProvider(database.namespace("default"), { search: "all" });
+  return (await provider.searchMessages({ terms: parseSearch(q), limit: 9 })).hits.map(({ messageId }) => messageId);
 }
 
 async function found(database: SqliteLogDatabase, q: string, namespace?: string): Promise<readonly string[]> {
@@ -119,6 +131,64 @@ describe("the index of words", () => {
     const later = await open({ search: true, onNotice: (text) => again.push(text) });
     await later.searchBuilt();
     expect(again).toEqual([]);
+  });
+
+  it("is extended when everything is to be searched, by whichever process, and gets no narrower", async () => {
+    const searching = await open({ search: true });
+    const provider = providerOf(searching);
+    await provider.createSession({ sessionId: "s" });
+    await provider.logMessages("s", [calling("before")]);
+    await searching.searchBuilt();
+    expect(await everything(searching, "before")).toEqual([]);
+    const wider = await open({ search: "all" });
+    await wider.searchBuilt();
+    expect(await everything(wider, "before")).toEqual(["before"]);
+    // A process that was started before follows.
+    await provider.logMessages("s", [calling("meanwhile"), calling("secret")]);
+    await searching.searchBuilt();
+    expect(await everything(wider, "look")).toEqual(["secret", "meanwhile", "before"]);
+    expect(await found(searching, "look")).toEqual([]);
+    await provider.eraseMessage("s", "secret");
+    const later = await open({ search: true });
+    expect(await later.figures()).toMatchObject({ unindexed: 0 });
+    expect(await everything(await open({ search: "existing" }), "look")).toEqual(["meanwhile", "before"]);
+    expect(await everything(later, "secret")).toEqual([]);
+  });
+
+  it("makes words again that an earlier version has made by another rule", async () => {
+    const plain = await open({ search: true });
+    const provider = providerOf(plain);
+    await provider.createSession({ sessionId: "s" });
+    await say(provider, "s", "使用React开发", "plain");
+    await plain.searchBuilt();
+    await plain.close();
+    opened = [];
+    const db = new Database(path);
+    db.exec(`DROP TABLE search_index; DELETE FROM search_texts WHERE rowid = (SELECT min(place) FROM search_places);
+      INSERT INTO search_texts (rowid, scope, text) SELECT min(place), 'n${Buffer.from("default").toString("hex")}',
+        '使用react开发' FROM search_places`);
+    db.close();
+    const searching = await open({ search: "existing" });
+    await searching.searchBuilt();
+    expect(await found(searching, "react 开发")).toEqual(["使用React开发"]);
+    expect(await found(searching, "plain")).toEqual(["plain"]);
+    const vocabulary = new Database(path);
+    vocabulary.exec("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, search_texts, row)");
+    const words = vocabulary.prepare("SELECT term FROM temp.words").raw().all([]).flat();
+    vocabulary.close();
+    expect(words).toContain("开发");
+  });
+
+  it("holds what many characters without spaces, or one endless word, give it", async () => {
+    const database = await open({ search: true });
+    const provider = providerOf(database);
+    await provider.createSession({ sessionId: "s" });
+    const point = (i: number) => String.fromCharCode(0x4e00 + ((i * 7919) % 20_000));
+    await say(provider, "s", `${Array.from({ length: 200_000 }, (_, i) => point(i)).join("")}完了`, "x".repeat(1e6));
+    const q = Array.from({ length: 80 }, (_, i) => point(i + 77)).join("");
+    expect(await found(database, q)).toHaveLength(1);
+    expect(await found(database, "完了")).toHaveLength(1);
+    expect(await found(database, `${"x".repeat(200)}*`)).toHaveLength(1);
   });
 
   it("is searched without blocking the event loop", async () => {

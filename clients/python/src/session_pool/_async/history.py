@@ -129,12 +129,16 @@ class History(Calls):
         session_id: str = "",
         owner: str = "",
         no_owner: bool = False,
+        role: str = "",
+        since: datetime | Timestamp | None = None,
+        until: datetime | Timestamp | None = None,
         page_size: int | None = None,
     ) -> AsyncIterator[SearchHit]:
         """Yields the messages of all sessions that contain the words of `q`, newest first.
 
         Pages are read as they are needed. `labels` selects sessions that have all of these labels, which are a mapping,
-        or texts like `key=value`; `owner` selects those of one owner, and `no_owner` those without one.
+        or texts like `key=value`; `owner` selects those of one owner, and `no_owner` those without one. `role`, `since`
+        and `until` select messages by their role and timestamp; those of the time `until` are left out.
         `UNIMPLEMENTED`: the server was started without `--search`, or its store cannot search.
         """
         request = SearchMessagesRequest(
@@ -143,6 +147,9 @@ class History(Calls):
             session_id=session_id,
             owner=owner,
             no_owner=no_owner,
+            role=role,
+            since=optional_timestamp(since),
+            until=optional_timestamp(until),
             limit=page_size,
         )
         while True:

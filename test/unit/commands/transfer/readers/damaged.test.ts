@@ -118,7 +118,13 @@ const readers = READERS.filter((reader): reader is JsonReader => "isEntry" in re
 
 async function read(reader: JsonReader, entries: readonly unknown[]): Promise<ForeignSession[]> {
   const document = entries.map((value, i) => ({ place: `entry ${i + 1}`, value }));
-  const context = { notes: new ImportNotes(), document: "document.json", nowMicros: 0, files: new Map(), calls: new Set<string>() };
+  const context = {
+    notes: new ImportNotes(),
+    document: "document.json",
+    nowMicros: 0,
+    files: new Map(),
+    calls: new Set<string>(),
+  };
   const sessions: ForeignSession[] = [];
   for await (const session of reader.read(toAsync(document), context)) sessions.push(session);
   return sessions;
