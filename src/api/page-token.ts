@@ -3,8 +3,9 @@ import { crc32 } from "node:zlib";
 import type { AnnotationCursor } from "../domain/annotation.js";
 import type { AttachmentCursor } from "../domain/attachment.js";
 import { invalidArgument } from "../domain/errors.js";
-import type { FollowPosition, MessageCursor, SessionCursor } from "../domain/page.js";
+import type { FollowPosition, MessageCursor, SessionCursor, SessionFilter } from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
+import { NEWEST_FIRST, orderText, type SessionOrder } from "../domain/session-order.js";
 
 /**
  * A token is base64url of `crc32 (4 bytes) | JSON list`; the first two items of the list are the version and the kind.
@@ -20,13 +21,14 @@ const DEFAULT_NAMESPACE = "default";
  */
 const MOST_CHARACTERS = 64 * 1024;
 
-type Kind = "messages" | "sessions" | "search" | "watch" | "attachments" | "annotations";
+type Kind = "messages" | "sessions" | "list" | "search" | "watch" | "attachments" | "annotations";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
 const FIELDS: Record<Kind, string> = {
   messages: "string boolean boolean integer? integer? string count string count?",
   sessions: "string integer string string?",
+  list: "string key string",
   search: "string string",
   watch: "string count count",
   attachments: "string string",
@@ -88,24 +90,46 @@ export interface ListScope {
   readonly owner?: string | undefined;
 }
 
-export function encodeSessionToken(cursor: SessionCursor, scope: ListScope): string {
-  const { parentId, updateTimeMicros, sessionId, labels } = cursor;
-  const digest = listDigest(scope, labels);
-  return encode("sessions", [parentId, updateTimeMicros, sessionId, ...(digest === null ? [] : [digest])]);
+/** What a list of sessions covers and how it is ordered, to which its page tokens belong. */
+export interface SessionList extends SessionFilter {
+  readonly order?: SessionOrder | undefined;
 }
 
-/** Decodes a session token; refuses one that belongs to a list with other filters, or of another namespace. */
-export function decodeSessionToken(
-  token: string,
-  filter: Pick<SessionCursor, "parentId" | "labels" | "owner">,
-  scope: ListScope,
-): SessionCursor {
+/** Lists that earlier versions had keep their tokens. */
+export function encodeSessionToken(cursor: SessionCursor, scope: ListScope): string {
+  const { parentId, labels, key, sessionId } = cursor;
+  if (!isPlain(cursor)) return encode("list", [queryDigest(scope, cursor), key, sessionId]);
+  const digest = listDigest(scope, labels);
+  return encode("sessions", [parentId, key, sessionId, ...(digest === null ? [] : [digest])]);
+}
+
+/** Decodes a session token; refuses one that belongs to a list with other filters or order, or of another namespace. */
+export function decodeSessionToken(token: string, list: SessionList, scope: ListScope): SessionCursor {
+  if (!isPlain(list)) {
+    const [digest, key, sessionId] = decode("page_token", "list", token) as [string, number | string, string];
+    const isOfOrder = (typeof key === "string") === (list.order?.by === "title");
+    if (isOfOrder && digest === queryDigest(scope, list)) return { ...list, key, sessionId };
+    throw invalidArgument("page_token belongs to a list with another namespace, filter or order");
+  }
   const fields = decode("page_token", "sessions", token);
-  const [parentId, updateTimeMicros, sessionId, digest = null] = fields as [string, number, string, string?];
-  if (parentId !== filter.parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
-  if (digest !== listDigest(scope, filter.labels))
+  const [parentId, key, sessionId, digest = null] = fields as [string, number, string, string?];
+  if (parentId !== list.parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
+  if (digest !== listDigest(scope, list.labels))
     throw invalidArgument("page_token belongs to a list of another namespace, label or owner");
-  return { ...filter, updateTimeMicros, sessionId };
+  return { ...list, key, sessionId };
+}
+
+function isPlain({ order = NEWEST_FIRST, updatedSinceMicros, updatedUntilMicros, titleWords }: SessionList): boolean {
+  const isFiltered = updatedSinceMicros !== undefined || updatedUntilMicros !== undefined || titleWords !== undefined;
+  return !isFiltered && orderText(order) === orderText(NEWEST_FIRST);
+}
+
+function queryDigest({ namespace, owner }: ListScope, list: SessionList): string {
+  const { parentId, order = NEWEST_FIRST, updatedSinceMicros = null, updatedUntilMicros = null } = list;
+  const times = JSON.stringify([updatedSinceMicros, updatedUntilMicros]);
+  const words = JSON.stringify(list.titleWords?.toSorted() ?? []);
+  const labels = new Set(list.labels?.toSorted());
+  return digestOf([namespace, orderText(order), parentId, times, words, ...labels], owner);
 }
 
 /** What a search covers, to which its page tokens belong. */
@@ -203,6 +227,7 @@ function hasFields(kind: Kind, fields: readonly unknown[]): fields is readonly S
 function hasType(type: string, value: unknown): boolean {
   if (type.endsWith("?")) return value === null || value === undefined || hasType(type.slice(0, -1), value);
   if (type === "integer") return Number.isSafeInteger(value);
+  if (type === "key") return typeof value === "string" || Number.isSafeInteger(value);
   if (type === "count") return Number.isSafeInteger(value) && (value as number) >= 0;
   return typeof value === type;
 }

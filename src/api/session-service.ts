@@ -20,6 +20,7 @@ import type {
 } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { NotImplementedError } from "../domain/errors.js";
 import type { SessionChange } from "../domain/session.js";
+import { parseOrder, parseTitleFilter } from "../domain/session-order.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
@@ -28,7 +29,7 @@ import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
 import { createTicket, revokeTickets } from "./ticket-handlers.js";
-import { fromExpireTime } from "./timestamps.js";
+import { checkBoundsOrder, fromBoundTimestamp, fromExpireTime } from "./timestamps.js";
 
 export const sessionMethods: ServiceMethods<typeof SessionService> = {
   createSession: { scope: "write", ticket: "none", handle: createSession },
@@ -85,22 +86,33 @@ async function loadSession(request: LoadSessionRequest, context: ApiContext): Pr
 }
 
 async function listSessions(request: ListSessionsRequest, context: ApiContext): Promise<ListSessionsResponse> {
-  const { parentId, pageToken, label: labels } = request;
+  const { parentId, pageToken, label: labels, updatedSince, updatedUntil } = request;
   const owner = ownerFilter(request);
-  const filter = { parentId, labels, owner };
+  checkBoundsOrder(updatedSince, updatedUntil, "updated_");
+  const filter = {
+    parentId,
+    labels,
+    owner,
+    updatedSinceMicros: fromBoundTimestamp("updated_since", updatedSince),
+    updatedUntilMicros: fromBoundTimestamp("updated_until", updatedUntil),
+    titleWords: parseTitleFilter(request.title),
+    order: parseOrder(request.orderBy),
+  };
   const scope = listScope(context, owner);
   const page = await context.rootPool.sessions.listSessions({
     ...filter,
     view: fromView("view", request.view),
     limit: pageLimit(request.limit, context.limits),
     cursor: pageToken === "" ? undefined : decodeSessionToken(pageToken, filter, scope),
+    withTotal: request.withTotal,
     ...callOf(context),
   });
   return {
     $typeName: "sessionpool.v1.ListSessionsResponse",
     sessions: page.sessions.map(toSession),
     nextPageToken: page.next === undefined ? "" : encodeSessionToken(page.next, scope),
-    totalIsEstimate: false,
+    ...(page.total && { totalSize: BigInt(page.total.size) }),
+    totalIsEstimate: page.total?.isEstimate ?? false,
   };
 }
 

@@ -36,10 +36,15 @@ export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefin
   return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
-/** Compares the bounds of a list as they were given, because rounding and clamping may make them equal. */
-export function checkBoundsOrder(since: Timestamp | undefined, until: Timestamp | undefined): void {
+/**
+ * Compares the bounds of a list as they were given, because rounding and clamping may make them equal. Their fields are
+ * `since` and `until` after the prefix.
+ */
+export function checkBoundsOrder(since: Timestamp | undefined, until: Timestamp | undefined, prefix = ""): void {
   if (since === undefined || until === undefined || since.seconds < until.seconds) return;
-  if (since.seconds > until.seconds || since.nanos > until.nanos) throw invalidArgument("since is after until");
+  if (since.seconds > until.seconds || since.nanos > until.nanos) {
+    throw invalidArgument(`${prefix}since is after ${prefix}until`);
+  }
 }
 
 function fromTimestamp(

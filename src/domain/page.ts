@@ -2,6 +2,7 @@ import type { ChatMessage } from "./chat-message.js";
 import type { Draft, DraftDelta } from "./draft.js";
 import { invalidArgument } from "./errors.js";
 import type { Session } from "./session.js";
+import type { OrderKey, SessionOrder } from "./session-order.js";
 
 /** Selects the messages of a list and their order. A cursor belongs to one such list of one session. */
 export interface MessageQuery {
@@ -36,20 +37,42 @@ export interface MessagePage {
   readonly next?: MessageCursor | undefined;
 }
 
-/** A place in the order of sessions (update time, then id, both descending). */
-export interface SessionCursor {
+/** Which sessions a list has; all conditions must hold. */
+export interface SessionFilter {
+  /** Only children of this session; all sessions when empty. */
   readonly parentId: string;
-  /** The labels of the list's filter, in any order. */
+  /** Only sessions with all of these labels, each written `key=value`, in any order. */
   readonly labels?: readonly string[] | undefined;
-  /** The owner of the list's filter, empty for sessions without one; absent when the list has sessions of all. */
+  /** Only sessions of this owner, or, if empty, those without one. */
   readonly owner?: string | undefined;
-  readonly updateTimeMicros: number;
+  /** Only sessions that were updated at or after this time. */
+  readonly updatedSinceMicros?: number | undefined;
+  /** Only sessions that were updated before this time. */
+  readonly updatedUntilMicros?: number | undefined;
+  /** Only sessions whose titles have all of these words, as `titleWords` makes them, in any order. */
+  readonly titleWords?: readonly string[] | undefined;
+}
+
+/** A place in a list of sessions, which belongs to this filter and order. */
+export interface SessionCursor extends SessionFilter {
+  /** The most recently updated first when absent. */
+  readonly order?: SessionOrder | undefined;
+  /** Where the session is in the order, and its id, which orders ties. */
+  readonly key: OrderKey;
   readonly sessionId: string;
 }
 
 export interface SessionPage {
   readonly sessions: readonly Session[];
+  /** Absent when nothing follows. A page may hold fewer sessions than asked for, or none, although more follow. */
   readonly next?: SessionCursor | undefined;
+  /** The number of sessions on all pages; only where it was asked for. */
+  readonly total?: SessionTotal | undefined;
+}
+
+export interface SessionTotal {
+  readonly size: number;
+  readonly isEstimate: boolean;
 }
 
 /** A session and its last messages, oldest first, read together. */

@@ -167,15 +167,15 @@ export function soughtWords(text: string, hasStar = false): SoughtWords {
  */
 export function* wordsOf(text: string): Generator<Word> {
   for (const { 0: found, 1: run, index } of text.matchAll(RUN)) {
-    if (run !== undefined) yield* gramsOf(run, index, folded);
-    else yield { word: folded(found), start: index, end: index + found.length };
+    if (run !== undefined) yield* gramsOf(run, index, foldedText);
+    else yield { word: foldedText(found), start: index, end: index + found.length };
   }
 }
 
-/** A word without case and accents. Every store compares words in this form, and those with an index keep it. */
-function folded(word: string): string {
-  if (ASCII.test(word)) return word.toLowerCase();
-  const bare = word.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC");
+/** A text without case and accents. Every store compares words in this form, and those with an index keep it. */
+export function foldedText(text: string): string {
+  if (ASCII.test(text)) return text.toLowerCase();
+  const bare = text.normalize("NFD").replaceAll(ACCENTS, "").normalize("NFC");
   return bare.toLowerCase().replaceAll(/\p{Changes_When_Casefolded}/gu, ofCapital);
 }
 

@@ -1,6 +1,6 @@
 import { invalidArgument } from "./errors.js";
 import { DEFAULT_PAGE_MESSAGES, type Limits } from "./limits.js";
-import type { MessageQuery } from "./page.js";
+import type { MessageQuery, SessionFilter } from "./page.js";
 
 /** The number of items that a page may hold: 100 when absent, and never more than the limit. */
 export function pageLimit(limit: number | undefined, limits: Limits): number {
@@ -14,6 +14,15 @@ export function pageLimit(limit: number | undefined, limits: Limits): number {
 export function checkOffset(offset: number | undefined): void {
   if (offset === undefined || (Number.isInteger(offset) && offset >= 0)) return;
   throw invalidArgument(`offset is ${offset}; it must be a whole number of at least 0`);
+}
+
+export function checkUpdateTimes({
+  updatedSinceMicros,
+  updatedUntilMicros,
+}: Pick<SessionFilter, "updatedSinceMicros" | "updatedUntilMicros">): void {
+  if (updatedSinceMicros !== undefined && updatedUntilMicros !== undefined && updatedSinceMicros > updatedUntilMicros) {
+    throw invalidArgument("updated_since is after updated_until");
+  }
 }
 
 export function checkMessageQuery(query: MessageQuery): void {

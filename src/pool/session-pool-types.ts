@@ -2,6 +2,7 @@ import type { Call } from "../domain/call.js";
 import type { SessionCursor } from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
 import type { Session, SessionView } from "../domain/session.js";
+import type { SessionOrder } from "../domain/session-order.js";
 import type { LogOptions, RevisionOptions, StartDraftOptions, TurnAppend } from "../storage/storage-provider.js";
 
 export interface AppendOptions extends LogOptions {
@@ -60,12 +61,21 @@ export interface ListSessionsOptions extends Call {
   /** Lists only children of this session; all sessions when empty or absent. */
   readonly parentId?: string | undefined;
   /**
-   * Lists only sessions that have all of these labels, each written `key=value`. Put the rarest first, because the list
-   * scans its sessions.
+   * Lists only sessions that have all of these labels, each written `key=value`, in any order.
    */
   readonly labels?: readonly string[] | undefined;
   /** Lists only sessions of this owner; if empty, those without one. */
   readonly owner?: string | undefined;
+  /** Lists only sessions that were updated at or after this time. */
+  readonly updatedSinceMicros?: number | undefined;
+  /** Lists only sessions that were updated before this time. */
+  readonly updatedUntilMicros?: number | undefined;
+  /** Lists only sessions whose titles have all of these words, as `parseTitleFilter` makes them. */
+  readonly titleWords?: readonly string[] | undefined;
+  /** The most recently updated first when absent. */
+  readonly order?: SessionOrder | undefined;
+  /** Whether to count the sessions of all pages, too. */
+  readonly withTotal?: boolean | undefined;
   /** How much of each session is returned; `basic` when absent. */
   readonly view?: SessionView | undefined;
   readonly limit: number;

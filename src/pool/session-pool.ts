@@ -17,7 +17,7 @@ import { parseSearch, type SearchPage } from "../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
 import { checkExpected, checkId, checkOptionalId, checkText } from "../domain/validate.js";
 import { checkMessageChange, checkNewMessages } from "../domain/validate-message.js";
-import { checkMessageQuery, pageLimit } from "../domain/validate-page.js";
+import { checkMessageQuery, checkUpdateTimes, pageLimit } from "../domain/validate-page.js";
 import { checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import type {
@@ -306,9 +306,9 @@ export class SessionPool {
   }
 
   /**
-   * Lists sessions, most recently updated first: with `parentId`, only children of that session; with `labels`, only
-   * sessions that have all of them; with `owner`, only sessions of that owner. The view `full` adds counts and last
-   * messages.
+   * Lists the sessions that meet all conditions, in the order asked for. `next` may continue even when the page holds
+   * fewer sessions than `limit`, or none. The view `full` adds counts and last messages. `unimplemented`: the store
+   * knows only the order by update time, without conditions on times and titles and without a total.
    */
   async listSessions(options: ListSessionsOptions): Promise<SessionPage> {
     checkCall(options);
@@ -316,8 +316,10 @@ export class SessionPool {
     checkOptionalId("parent_id", parentId, this.#root.limits);
     checkLabelFilter(labels, this.#root.limits);
     checkOwner("owner", owner);
+    checkUpdateTimes(options);
     const page = { ...options, parentId, labels: [...new Set(labels)], limit: pageLimit(limit, this.#root.limits) };
-    return (await this.#root.storage?.listSessions(page)) ?? { sessions: [] };
+    const total = options.withTotal && { total: { size: 0, isEstimate: false } };
+    return (await this.#root.storage?.listSessions(page)) ?? { sessions: [], ...total };
   }
 
   /** What a ticket for this session must hold. */

@@ -27,6 +27,7 @@ import type {
   MessagePage,
   MessageQuery,
   SessionCursor,
+  SessionFilter,
   SessionPage,
 } from "../domain/page.js";
 import type { SearchCursor, SearchPage, SearchTerm } from "../domain/search.js";
@@ -40,6 +41,7 @@ import type {
   SessionSnapshot,
   StoredRange,
 } from "../domain/session-image.js";
+import type { SessionOrder } from "../domain/session-order.js";
 import type { Todo, TodoList } from "../domain/todo.js";
 import type { Usage } from "../domain/usage.js";
 
@@ -245,18 +247,22 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Sessions, most recently updated first: only children of `parentId` unless that is empty, and only those that have
-   * all of `labels`, each written `key=value`, and only those of `owner`, which is empty for sessions without one.
-   * Filtering by one label, by the owner, or by both costs no more than no filter; with several labels, or a parent as
-   * well, the list scans the sessions of the first label. `full` adds `messageCount` and
-   * `lastMessage`; those of one session are as of one moment, not earlier than the call. A page ends before the limit
-   * of bytes, but has at least one session.
+   * The sessions that meet all conditions, in the order asked for, which is the most recently updated first when none
+   * is. A list that is continued at `next` has every session once that did not change meanwhile, as far as the change
+   * matters to its conditions and its order. A page whose conditions and order share an index costs what it returns:
+   * none, the owner, the parent, one label, or the owner and one label, with or without bounds of the update time, by
+   * update time; none or the owner by the other orders. For all others, the store reads those who meet the rarest
+   * condition, or looks at so many sessions in their order, and the page may hold fewer than `limit`, or none, although
+   * `next` goes on. `full` adds `messageCount` and `lastMessage`; those of one session are as of one moment, not earlier
+   * than the call. A page ends before the limit of bytes, but has at least one session if it found one. With
+   * `withTotal`, the page says how many sessions all pages have together, whatever the cursor: exactly up to some
+   * thousands, and estimated from a sample beyond. A provider may refuse what it lacks by NotImplementedError: orders,
+   * conditions on update times and titles, and totals.
    */
   listSessions(
-    _options: {
-      parentId: string;
-      labels?: readonly string[] | undefined;
-      owner?: string | undefined;
+    _options: SessionFilter & {
+      order?: SessionOrder | undefined;
+      withTotal?: boolean | undefined;
       view?: SessionView | undefined;
       limit: number;
       cursor?: SessionCursor | undefined;

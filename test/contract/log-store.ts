@@ -13,6 +13,7 @@ import { describeNamespaces } from "./log-store/namespaces.js";
 import { describeNewest } from "./log-store/newest.js";
 import { describeReads } from "./log-store/reads.js";
 import { describeRecordLists } from "./log-store/record-lists.js";
+import { describeRecordQueries } from "./log-store/record-queries.js";
 import { describeRecords } from "./log-store/records.js";
 import { describeSeals } from "./log-store/seals.js";
 import type { LogStoreHarness, LogStoreSubject } from "./log-store/subject.js";
@@ -61,6 +62,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
 
     describeRecords(subject);
     describeRecordLists(subject);
+    describeRecordQueries(subject);
     describeCounts(subject);
     describeAppends(subject);
     describeSeals(subject);

@@ -7,6 +7,7 @@ import { resolveHistoryOptions } from "./history-options.js";
 import type {
   AttachmentTable,
   Entry,
+  ExpiryBounds,
   LogStore,
   Newest,
   NextRecord,
@@ -135,6 +136,14 @@ export class HistoryContext {
   isPastRetention(record: Pick<SessionRecord, "updateTimeMicros">): boolean {
     const endMicros = this.retentionEndMicros(record);
     return endMicros !== Number.POSITIVE_INFINITY && endMicros <= this.storeMicros();
+  }
+
+  /** Which sessions have expired now. */
+  expiryBounds(): ExpiryBounds {
+    const nowMicros = this.storeMicros();
+    const { retentionMs } = this.options;
+    const isRetained = Number.isFinite(retentionMs);
+    return { expireTimeMicros: nowMicros, ...(isRetained && { updateTimeMicros: nowMicros - retentionMs * 1000 }) };
   }
 
   /** When the retention of a session is over, in microseconds since 1970; Infinity without a retention. */

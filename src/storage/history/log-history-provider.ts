@@ -25,6 +25,7 @@ import type {
   SessionSnapshot,
   StoredRange,
 } from "../../domain/session-image.js";
+import { NEWEST_FIRST } from "../../domain/session-order.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import {
   type EraseOptions,
@@ -67,7 +68,9 @@ import type { EngineOptions } from "./history-options.js";
 import type { LogStore, SessionRecord } from "./log-store.js";
 import { Reader } from "./read/reader.js";
 import { Searcher } from "./read/searcher.js";
+import { SessionCounter } from "./read/session-counter.js";
 import { SessionLister } from "./read/session-lister.js";
+import { placeIn } from "./record-queries.js";
 import { Sweeper } from "./sweeper.js";
 import { Restorer } from "./transfer/restorer.js";
 import { Snapshots } from "./transfer/snapshots.js";
@@ -100,6 +103,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #ownerEraser: OwnerEraser;
   readonly #reader: Reader;
   readonly #lister: SessionLister;
+  readonly #counter: SessionCounter;
   readonly #searcher: Searcher;
   readonly #sweeper: Sweeper;
   readonly #followers: Followers;
@@ -127,6 +131,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#draftReads = new DraftReads(context, finder);
     this.#reader = new Reader(context, (head, call) => this.#draftReads.open(head, call));
     this.#lister = new SessionLister(context);
+    this.#counter = new SessionCounter(context);
     this.#searcher = new Searcher(context);
     this.#followers = new Followers(context, this.#reader);
     this.#updateTimes = new UpdateTimes(context);
@@ -193,6 +198,11 @@ export class LogHistoryProvider extends StorageProvider {
     parentId,
     labels = [],
     owner,
+    updatedSinceMicros,
+    updatedUntilMicros,
+    titleWords,
+    order = NEWEST_FIRST,
+    withTotal = false,
     view = "basic",
     limit,
     cursor,
@@ -202,14 +212,20 @@ export class LogHistoryProvider extends StorageProvider {
     // Whose children sessions are is not told to those who may not see the parent.
     const hasParent =
       call.access === undefined || parentId === "" || (await this.#context.visibleRecord(parentId, call));
-    if (seen === null || !hasParent) return { sessions: [] };
+    if (seen === null || !hasParent)
+      return { sessions: [], ...(withTotal && { total: { size: 0, isEstimate: false } }) };
     await untilCallEnd(this.#updateTimes.flush(), call);
-    const filter = { parentId, labels, ...seen };
-    const records = await this.#lister.unexpired(filter, { limit: limit + 1, after: cursor }, call);
-    const sessions = await this.#lister.list(records.slice(0, limit), view, call);
-    const last = records[sessions.length - 1];
-    if (records.length <= sessions.length || !last) return { sessions };
-    return { sessions, next: { ...filter, updateTimeMicros: last.updateTimeMicros, sessionId: last.sessionId } };
+    const filter = { parentId, labels, owner: seen.owner, updatedSinceMicros, updatedUntilMicros, titleWords };
+    const query = { ...filter, order };
+    const { records, next } = await this.#lister.unexpired(query, { limit, after: cursor }, call);
+    const sessions = await this.#lister.list(records, view, call);
+    const last = sessions.length < records.length ? records[sessions.length - 1] : undefined;
+    const place = last === undefined ? next : placeIn(last, order);
+    return {
+      sessions,
+      ...(place && { next: { ...query, ...place } }),
+      ...(withTotal && { total: await this.#counter.total(filter, call) }),
+    };
   }
 
   override async updateSession(

@@ -4,10 +4,12 @@ import type { SearchScope, SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { Usage as MessageUsage } from "../../domain/usage.js";
 import type { AttachmentTable } from "./attachments/attachment-table.js";
+import type { RecordQueries } from "./record-queries.js";
 import type { RunningUsage } from "./running-usage.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
 export type * from "./attachments/attachment-table.js";
+export type * from "./record-queries.js";
 export type * from "./running-usage.js";
 export type * from "./session-record.js";
 
@@ -17,7 +19,7 @@ export interface RecordFilter {
   /**
    * Only sessions with all of these labels, each as `labelTexts` writes it; all sessions when absent or empty. A page
    * of one label costs no more than a page of all sessions. With several labels, or with a parent as well, the sessions
-   * that have the first label are scanned.
+   * that have one of them are scanned.
    */
   readonly labels?: readonly string[] | undefined;
   /**
@@ -408,6 +410,9 @@ export interface LogStore {
 
   /** At most `limit` uids that own entries but have no record in any namespace; for `sweep --repair`. */
   listOrphans(limit: number, call?: Call): Promise<readonly string[]>;
+
+  /** Absent where the store lists records only as `listRecords` does. */
+  readonly queries?: RecordQueries | undefined;
 
   /** Absent where the store keeps no attachments. */
   readonly attachments?: AttachmentTable | undefined;

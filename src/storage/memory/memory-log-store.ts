@@ -17,6 +17,7 @@ import type {
   RangeOptions,
   RecordFilter,
   RecordPage,
+  RecordQueries,
   SearchedPage,
   Segment,
   SessionRecord,
@@ -60,10 +61,25 @@ export class MemoryLogStore implements LogStore {
   readonly #state: MemoryState;
   readonly #own: MemoryNamespace;
   readonly attachments: AttachmentTable;
+  readonly queries: RecordQueries;
 
   constructor(state: MemoryState, own: MemoryNamespace) {
     this.#state = state;
     this.#own = own;
+    this.queries = {
+      find: async (query, page, call) => {
+        this.#enter(call);
+        return own.records.find(query, page);
+      },
+      count: async (filter, most, call) => {
+        this.#enter(call);
+        return own.records.count(filter, most);
+      },
+      sample: async (limit, call) => {
+        this.#enter(call);
+        return own.records.sample(limit);
+      },
+    };
     this.attachments = new MemoryAttachmentTable({
       memory: state.attachments,
       enter: (call) => this.#enter(call),

@@ -1,32 +1,68 @@
+import { compareOrderKeys, type OrderKey, orderKey, type SessionOrder } from "../../domain/session-order.js";
 import type { RecordPage, SessionRecord } from "../history/log-store.js";
 
-type Place = Pick<SessionRecord, "updateTimeMicros" | "sessionId">;
+interface Place {
+  readonly key: OrderKey;
+  readonly sessionId: string;
+}
 
-/** Living records ordered by update time, then session id. Stored in ascending order, because new records come last. */
+/**
+ * Living records ordered by their update times or something else, then by session id. Stored in ascending order,
+ * because new records come last.
+ */
 export class RecordOrder {
+  readonly #by: Pick<SessionOrder, "by">;
   readonly #records: SessionRecord[] = [];
+  /** The keys of the records, in the same order. */
+  readonly #keys: OrderKey[] = [];
+
+  constructor(by: SessionOrder["by"] = "update_time") {
+    this.#by = { by };
+  }
 
   get size(): number {
     return this.#records.length;
   }
 
   add(record: SessionRecord): void {
-    this.#records.splice(this.#countBefore(record), 0, record);
+    const place = this.#placeOf(record);
+    const index = this.#countBefore(place);
+    this.#records.splice(index, 0, record);
+    this.#keys.splice(index, 0, place.key);
   }
 
   remove(record: SessionRecord): void {
-    this.#records.splice(this.#countBefore(record), 1);
+    const index = this.#countBefore(this.#placeOf(record));
+    this.#records.splice(index, 1);
+    this.#keys.splice(index, 1);
   }
 
   /** The records of a page, newest first, after the place `after`; only those that `isListed` accepts. */
-  page({ limit, after }: RecordPage, isListed: (record: SessionRecord) => boolean = () => true): SessionRecord[] {
+  page({ limit, after }: RecordPage, isListed?: (record: SessionRecord) => boolean): SessionRecord[] {
+    const place = after && { key: after.updateTimeMicros, sessionId: after.sessionId };
     const page: SessionRecord[] = [];
-    let i = after === undefined ? this.#records.length : this.#countBefore(after);
-    while (--i >= 0 && page.length < limit) {
-      const record = this.#records[i] as SessionRecord;
-      if (isListed(record)) page.push(record);
+    for (const record of this.after(place, true)) {
+      if (page.length >= limit) break;
+      if (isListed === undefined || isListed(record)) page.push(record);
     }
     return page;
+  }
+
+  /** The records after a place, or all, in either direction. */
+  *after(place: Place | undefined, descending: boolean): Generator<SessionRecord, void, undefined> {
+    if (descending) {
+      let i = place === undefined ? this.#records.length : this.#countBefore(place);
+      while (--i >= 0) yield this.#records[i] as SessionRecord;
+    } else {
+      let i = place === undefined ? 0 : this.#countBefore(place);
+      // The record at the place itself does not come after it.
+      if (place && this.#records[i]?.sessionId === place.sessionId && this.#keys[i] === place.key) i++;
+      for (; i < this.#records.length; i++) yield this.#records[i] as SessionRecord;
+    }
+  }
+
+  #placeOf(record: SessionRecord): Place {
+    return { key: orderKey(record, { ...this.#by, descending: false }), sessionId: record.sessionId };
   }
 
   #countBefore(place: Place): number {
@@ -34,15 +70,14 @@ export class RecordOrder {
     let high = this.#records.length;
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
-      if (isBefore(this.#records[middle] as SessionRecord, place)) low = middle + 1;
+      if (this.#isBefore(middle, place)) low = middle + 1;
       else high = middle;
     }
     return low;
   }
-}
 
-function isBefore(a: Place, b: Place): boolean {
-  return a.updateTimeMicros === b.updateTimeMicros
-    ? a.sessionId < b.sessionId
-    : a.updateTimeMicros < b.updateTimeMicros;
+  #isBefore(index: number, place: Place): boolean {
+    const compared = compareOrderKeys(this.#keys[index] as OrderKey, place.key);
+    return compared === 0 ? (this.#records[index] as SessionRecord).sessionId < place.sessionId : compared < 0;
+  }
 }

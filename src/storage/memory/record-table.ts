@@ -1,13 +1,19 @@
 import { labelTexts } from "../../domain/labels.js";
+import type { SessionFilter } from "../../domain/page.js";
 import type {
   ExpiryBounds,
+  FoundRecords,
+  QueryPage,
   RecordFilter,
   RecordPage,
+  RecordQuery,
   SessionRecord,
   Usage,
   UsageFilter,
 } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
+import { meets } from "../history/record-queries.js";
+import { type Candidates, QueryIndex } from "./query-index.js";
 import { RecordOrder } from "./record-order.js";
 
 /** The records of one namespace and the indexes to find them. */
@@ -18,6 +24,7 @@ export class RecordTable {
   readonly #children = new Map<string, RecordOrder>();
   /** By label, by owner, by both, and by key, as `nameOf` names them. */
   readonly #named = new Map<string, RecordOrder>();
+  readonly #queries = new QueryIndex();
   /** The uids of the records with something to sweep, by the time from which they can be swept. */
   readonly #sweepable = new Map<number, Set<string>>();
   /** The counted bytes of the records that have some. */
@@ -83,6 +90,42 @@ export class RecordTable {
     return this.#named.get(nameOf({ owner, label: first }))?.page(page, isListed) ?? [];
   }
 
+  find(query: RecordQuery, page: QueryPage): FoundRecords {
+    return this.#queries.find(query, page, this.#candidates(query));
+  }
+
+  count(filter: SessionFilter, most: number): number | null {
+    const { candidates, size } = this.#candidates(filter);
+    if (size > most) return null;
+    return [...candidates()].filter((record) => meets(record, filter)).length;
+  }
+
+  /** The living records with the smallest uids. */
+  sample(limit: number): SessionRecord[] {
+    const found: SessionRecord[] = [];
+    for (let after = ""; found.length < limit; ) {
+      const some = this.scan(after, limit);
+      found.push(...some.filter(({ deleted }) => !deleted));
+      if (some.length < limit) break;
+      after = some.at(-1)?.uid ?? "";
+    }
+    return found.slice(0, limit);
+  }
+
+  /** The records that meet the rarest condition. */
+  #candidates({ parentId, labels = [], owner, titleWords = [] }: SessionFilter): Candidates {
+    const names = labels.map((label) => nameOf({ owner, label }));
+    if (owner !== undefined) names.push(nameOf({ owner }));
+    const orders = [this.#order, ...names.map((name) => this.#named.get(name) ?? new RecordOrder())];
+    if (parentId !== "") orders.push(this.#children.get(parentId) ?? new RecordOrder());
+    const newest = orders.reduce((least, order) => (order.size < least.size ? order : least));
+    const having = this.#queries.having(titleWords);
+    const [first, ...others] = having;
+    const rarest = first && others.reduce((least, one) => (one.size < least.size ? one : least), first);
+    if (rarest && rarest.size < newest.size) return { candidates: () => rarest.values(), size: rarest.size, newest };
+    return { candidates: () => newest.after(undefined, true), size: newest.size, newest };
+  }
+
   sweepable(untilMs: number, limit: number): SessionRecord[] {
     const found: SessionRecord[] = [];
     // A sweep marks many records with the same time, so there are far fewer times than records.
@@ -131,6 +174,7 @@ export class RecordTable {
     if (record.deleted) return;
     this.#living.set(record.sessionId, record);
     this.#order.add(record);
+    this.#queries.add(record);
     if (record.drafts.length > 0) this.#drafting.add(record.uid);
     if (record.parentId !== "") addTo(this.#children, record.parentId, record);
     for (const name of namesOf(record)) addTo(this.#named, name, record);
@@ -147,6 +191,7 @@ export class RecordTable {
     this.#living.delete(record.sessionId);
     this.#drafting.delete(record.uid);
     this.#order.remove(record);
+    this.#queries.remove(record);
     if (record.parentId !== "") removeFrom(this.#children, record.parentId, record);
     for (const name of namesOf(record)) removeFrom(this.#named, name, record);
   }

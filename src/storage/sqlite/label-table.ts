@@ -1,16 +1,9 @@
 import { labelTexts } from "../../domain/labels.js";
 import type { NextRecord, RecordFilter, RecordPage } from "../history/log-store.js";
-import { fromColumn, toColumn } from "../text-column.js";
+import { toColumn } from "../text-column.js";
 import type { Row, Statement, Statements } from "./statements.js";
 
 type Labeled = Pick<NextRecord, "uid" | "sessionId" | "owner" | "updateTimeMicros" | "labels" | "deleted">;
-
-/** A session that has a label, with its place in lists. */
-export interface LabelPlace {
-  readonly uid: string;
-  readonly updateTimeMicros: number;
-  readonly sessionId: string;
-}
 
 /** The labels of one namespace. The table repeats the labels of living records, in the order of lists. */
 export class LabelTable {
@@ -43,21 +36,6 @@ export class LabelTable {
     const { labeled, labeledAfter, ownedLabeled, ownedLabeledAfter } = this.#sql;
     const [first, later] = owner === undefined ? [labeled, labeledAfter] : [ownedLabeled, ownedLabeledAfter];
     return pageOf(first, later, this.#scope(label, owner), page);
-  }
-
-  /** The places of the sessions of a page. */
-  places(label: string, owner: RecordFilter["owner"], page: RecordPage): LabelPlace[] {
-    const { labelPlaces, labelPlacesAfter, ownedLabelPlaces, ownedLabelPlacesAfter } = this.#sql;
-    const [first, later] =
-      owner === undefined ? [labelPlaces, labelPlacesAfter] : [ownedLabelPlaces, ownedLabelPlacesAfter];
-    return pageOf(first, later, this.#scope(label, owner), page).map((row) => {
-      const [uid, updateTimeMicros, sessionId] = row as [string, number, string];
-      return { uid: fromColumn(uid), updateTimeMicros, sessionId: fromColumn(sessionId) };
-    });
-  }
-
-  has(uid: string, label: string): boolean {
-    return this.#sql.hasLabel.get(toColumn(uid), toColumn(label)) !== undefined;
   }
 
   #scope(label: string, owner: RecordFilter["owner"]): readonly string[] {

@@ -2,6 +2,7 @@ import type Database from "libsql";
 import { DomainError } from "../../domain/errors.js";
 import { inTransaction } from "./in-transaction.js";
 import { migrateFrom1 } from "./migrate-from-1.js";
+import { listSessions } from "./migrate-listed.js";
 
 /** `SPOL`, which distinguishes our files from those of other programs. */
 export const APPLICATION_ID = 0x53504f4c;
@@ -135,6 +136,33 @@ CREATE INDEX messages_by_usage ON messages (log, seq, timestamp, session_id, ori
 	WHERE usage IS NOT NULL;
 `;
 
+/**
+ * What version 5 adds for lists: each living session by its title, as `titleKey` makes it, by the words of the title,
+ * and by the time at which it was created. `words` is a JSON list. Appends change none of it.
+ */
+const LISTED = `
+CREATE TABLE listed (
+	uid TEXT NOT NULL PRIMARY KEY,
+	namespace TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	create_time INTEGER NOT NULL,
+	title_key TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	words TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX listed_by_create_time ON listed (namespace, create_time, session_id);
+CREATE INDEX listed_by_title ON listed (namespace, title_key, session_id);
+CREATE INDEX listed_by_owner_create_time ON listed (namespace, owner, create_time, session_id);
+CREATE INDEX listed_by_owner_title ON listed (namespace, owner, title_key, session_id);
+CREATE TABLE title_words (
+	namespace TEXT NOT NULL,
+	word TEXT NOT NULL,
+	uid TEXT NOT NULL,
+	PRIMARY KEY (namespace, word, uid)
+) STRICT, WITHOUT ROWID;
+`;
+
+const OF_LISTS = ["listed", "title_words"];
 const OF_ATTACHMENTS = ["attachments", "attachment_pieces", "attachment_names"];
 
 const TODOS = `
@@ -167,6 +195,7 @@ export function schemaVersion(db: Database.Database, file: string): number {
     "todos",
     ...(version > 1 ? ["labels"] : []),
     ...(version > 3 ? OF_ATTACHMENTS : []),
+    ...(version > 4 ? OF_LISTS : []),
   ];
   db.prepare(`SELECT 1 FROM ${tables.join()} LIMIT 0`);
   return version;
@@ -180,12 +209,13 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE}`;
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED}`;
     if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, tables);
     if (version === 2) db.exec(OWNERS);
     if (version === 2 || version === 3) db.exec(ATTACHMENTS);
-    if (version >= 2 && version <= 4) db.exec(USAGE);
+    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED}`);
+    if (version > 0) listSessions(db);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });
 }

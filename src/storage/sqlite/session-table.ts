@@ -9,16 +9,11 @@ import type {
 } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import { type LabelPlace, LabelTable, pageOf } from "./label-table.js";
+import { LabelTable, pageOf } from "./label-table.js";
+import { ListedTable } from "./listed-table.js";
 import { RecordCache } from "./record-cache.js";
 import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statements } from "./statements.js";
-
-/** Some records of a list that is being scanned, and where the scan continues. */
-export interface Matching {
-  readonly records: readonly SessionRecord[];
-  readonly end: Omit<LabelPlace, "uid"> | null;
-}
 
 /**
  * The records of one namespace. All methods are synchronous; changes must be made inside a transaction that the caller
@@ -30,17 +25,20 @@ export class SessionTable {
   readonly namespace: string;
   readonly #cache = new RecordCache();
   readonly #labels: LabelTable;
+  readonly #listed: ListedTable;
 
   constructor(statements: Statements, namespace: string) {
     this.#sql = statements;
     this.namespace = toColumn(namespace);
     this.#labels = new LabelTable(statements, this.namespace);
+    this.#listed = new ListedTable(statements, this.namespace);
   }
 
   create(record: NextRecord): "created" | "exists" {
     const uid = toColumn(record.uid);
     if (this.#sql.insertRecord.run(uid, this.namespace, record.isCounted ? 0 : null, ...recordToRow(record)) === 1) {
       this.#labels.put(record);
+      this.#listed.put(record);
       return "created";
     }
     return this.#sql.recordByUid.get(uid, this.namespace) === undefined ? "exists" : "created";
@@ -106,6 +104,7 @@ export class SessionTable {
     // Rule: forks-apart. The statement leaves `forks` and `bytes` alone.
     this.#sql.updateRecord.run(...row, uid);
     this.#labels.put(after, before);
+    this.#listed.put(after, before);
     return rowToRecord([uid, before.forks, ...row]);
   }
 
@@ -152,25 +151,6 @@ export class SessionTable {
       return pageOf(newest, newestAfter, [namespace], page);
     };
     return rows().map(rowToRecord);
-  }
-
-  /**
-   * The sessions that pass the filter on a page of those with the first label, or else with the owner, and where the
-   * page ends; null when it was the last page.
-   */
-  matching(filter: RecordFilter, page: RecordPage): Matching {
-    const { parentId, labels: [first, ...others] = [], owner } = filter;
-    if (first === undefined) {
-      const owned = this.list({ parentId: "", owner }, page);
-      const records = owned.filter((record) => record.parentId === parentId);
-      return { records, end: owned.length < page.limit ? null : (owned.at(-1) ?? null) };
-    }
-    const places = this.#labels.places(first, owner, page);
-    const records = places
-      .filter(({ uid }) => others.every((label) => this.#labels.has(uid, label)))
-      .map(({ uid }) => this.byUid(uid) as SessionRecord)
-      .filter((record) => parentId === "" || record.parentId === parentId);
-    return { records, end: places.length < page.limit ? null : (places.at(-1) ?? null) };
   }
 
   /**

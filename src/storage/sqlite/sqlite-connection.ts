@@ -17,6 +17,8 @@ const BUSY_PAUSE_MS = 8;
 const PROBE_MS = 1000;
 /** Room for the largest batch, both in the write-ahead log and in the database. */
 const ROOM_BYTES = 16 * 1024 * 1024;
+/** How many statements that depend on what callers ask for are kept. */
+const MOST_KEPT = 200;
 /** A transaction begins no more jobs after this time, so that other work may run. */
 const TRANSACTION_MS = 20;
 
@@ -45,6 +47,8 @@ export interface ConnectionOptions {
 export class SqliteConnection {
   readonly statements: Statements;
   readonly #db: Database.Database;
+  /** The statements that were made most recently, by their text. */
+  readonly #kept = new Map<string, Statement>();
   readonly #commit: Statement;
   readonly #beginReads: Statement;
   #waiting: Job[] = [];
@@ -65,6 +69,19 @@ export class SqliteConnection {
     this.statements = prepareAll(db);
     this.#commit = new Statement(db, "COMMIT");
     this.#beginReads = new Statement(db, "BEGIN DEFERRED");
+  }
+
+  /** A statement that is not one of `statements`. */
+  statement(text: string): Statement {
+    const kept = this.#kept.get(text);
+    if (kept) return kept;
+    const made = new Statement(this.#db, text);
+    this.#kept.set(text, made);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= MOST_KEPT) break;
+      this.#kept.delete(oldest);
+    }
+    return made;
   }
 
   /** Runs a read. Each of its statements sees the database as of one moment. */

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Call } from "../../domain/call.js";
 import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
+import { NEWEST_FIRST } from "../../domain/session-order.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   AttachmentTable,
@@ -15,6 +16,7 @@ import type {
   RangeOptions,
   RecordFilter,
   RecordPage,
+  RecordQueries,
   Segment,
   SessionRecord,
   Tail,
@@ -23,12 +25,14 @@ import type {
   UsageFilter,
   UsageRows,
 } from "../history/log-store.js";
+import { isPlainList, wholePage } from "../history/record-queries.js";
 import { usageRowsOf } from "../history/usage-rows.js";
 import { AttachmentRows, byColumn } from "./attachment-rows.js";
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
 import { NamingTable, namingRows } from "./naming-table.js";
 import { NewestReader } from "./newest-reader.js";
+import { RecordFinder } from "./record-finder.js";
 import { entryToRow } from "./rows.js";
 import { foundEntries, type SearchQuery, searchQuery } from "./search-table.js";
 import { SessionTable } from "./session-table.js";
@@ -40,7 +44,6 @@ import { TodoTable } from "./todo-table.js";
 /** How many look-ups are made before other work may run. */
 const LOOKUPS_AT_ONCE = 2000;
 const OWNERS_AT_ONCE = 500;
-const LABELED_AT_ONCE = 1000;
 const MEASURED_AT_ONCE = 5000;
 
 /** Finds the rows of a search. */
@@ -56,6 +59,7 @@ export class SqliteLogStore implements LogStore {
   readonly #attachments: AttachmentRows;
   readonly #namings: NamingTable;
   readonly attachments: AttachmentTable;
+  readonly queries: RecordQueries;
   /** The store's clock, in milliseconds. All processes of a file are on one machine. */
   readonly #now: () => number;
   readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
@@ -80,6 +84,7 @@ export class SqliteLogStore implements LogStore {
     this.#namings = new NamingTable(connection.statements);
     const tables = { sessions: this.#sessions, rows: this.#attachments, namings: this.#namings };
     this.attachments = new SqliteAttachmentTable(connection, tables);
+    this.queries = new RecordFinder(connection, this.#sessions);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
     if (search)
@@ -149,10 +154,10 @@ export class SqliteLogStore implements LogStore {
   }
 
   async listRecords(filter: RecordFilter, page: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
-    const { labels = [], parentId, owner } = filter;
-    const isOneKey = parentId === "" ? labels.length < 2 : labels.length === 0 && owner === undefined;
-    if (isOneKey) return this.#connection.read(() => this.#sessions.list(filter, page), call);
-    return this.#listMatching(filter, page, call);
+    const { parentId, labels, owner } = filter;
+    const query = { parentId, labels, owner, order: NEWEST_FIRST };
+    if (isPlainList(query)) return this.#connection.read(() => this.#sessions.list(filter, page), call);
+    return wholePage(this.queries, query, page, call);
   }
 
   async timeMs(call?: Call): Promise<number> {
@@ -332,18 +337,6 @@ export class SqliteLogStore implements LogStore {
       sum += await this.#connection.read(() => bytesOf(some), call);
     }
     return sum;
-  }
-
-  /** Scans the sessions that have the first label, or else the owner, some at a time, until the page is full. */
-  async #listMatching(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<SessionRecord[]> {
-    const found: SessionRecord[] = [];
-    for (let place = after; ; await setImmediate()) {
-      const step = { limit: LABELED_AT_ONCE, after: place };
-      const { records, end } = await this.#connection.read(() => this.#sessions.matching(filter, step), call);
-      found.push(...records);
-      if (found.length >= limit || end === null) return found.slice(0, limit);
-      place = end;
-    }
   }
 
   /** Checks some owners; returns where to continue, if there are more. */

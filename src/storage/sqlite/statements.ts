@@ -19,8 +19,6 @@ const LABELED = "labels.namespace = ? AND labels.label = ?";
 /** The join follows the index of the labels, whose order is the order of the list. */
 const OF_LABELED = `${OF_SESSIONS} FROM labels CROSS JOIN sessions ON sessions.uid = labels.uid WHERE ${LABELED}`;
 const OF_OWNED_LABELED = `${OF_LABELED} AND labels.owner = ?`;
-const LABEL_PLACES = `SELECT uid, update_time, session_id FROM labels WHERE ${LABELED}`;
-const OWNED_PLACES = `${LABEL_PLACES} AND labels.owner = ?`;
 const AFTER_PLACE = "AND (update_time, session_id) < (?, ?)";
 const AFTER_LABEL = "AND (labels.update_time, labels.session_id) < (?, ?)";
 const NEWEST_FIRST = "ORDER BY update_time DESC, session_id DESC LIMIT ?";
@@ -118,11 +116,12 @@ export const SQL = {
   insertLabel: "INSERT INTO labels (uid, label, namespace, owner, update_time, session_id) VALUES (?, ?, ?, ?, ?, ?)",
   deleteLabels: "DELETE FROM labels WHERE uid = ?",
   touchLabels: "UPDATE labels SET update_time = ? WHERE uid = ?",
-  labelPlaces: `${LABEL_PLACES} ${NEWEST_FIRST}`,
-  labelPlacesAfter: `${LABEL_PLACES} ${AFTER_PLACE} ${NEWEST_FIRST}`,
-  ownedLabelPlaces: `${OWNED_PLACES} ${NEWEST_FIRST}`,
-  ownedLabelPlacesAfter: `${OWNED_PLACES} ${AFTER_PLACE} ${NEWEST_FIRST}`,
-  hasLabel: "SELECT 1 FROM labels WHERE uid = ? AND label = ?",
+  insertListed:
+    "INSERT INTO listed (uid, namespace, owner, create_time, title_key, session_id, words) VALUES (?, ?, ?, ?, ?, ?, ?)",
+  listedWords: "SELECT words FROM listed WHERE uid = ?",
+  deleteListed: "DELETE FROM listed WHERE uid = ?",
+  insertWord: "INSERT INTO title_words (namespace, word, uid) VALUES (?, ?, ?)",
+  deleteWord: "DELETE FROM title_words WHERE namespace = ? AND word = ? AND uid = ?",
   /** Rule: sweep-unforked-only. */
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
   drafting: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND drafts IS NOT NULL AND uid > ? ORDER BY uid LIMIT ?`,

@@ -71,12 +71,17 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       )
       .sort(newestUpdateFirst)
       .map((session) => ({ ...toSession(session), messageCount: undefined }));
-    const from = cursor === undefined ? 0 : sessions.findIndex((session) => newestUpdateFirst(cursor, session) < 0);
+    const from =
+      cursor === undefined
+        ? 0
+        : sessions.findIndex(
+            (session) => newestUpdateFirst({ ...cursor, updateTimeMicros: cursor.key as number }, session) < 0,
+          );
     const page = from < 0 ? [] : sessions.slice(from, from + limit);
     const last = page.at(-1);
     if (last === undefined || last === sessions.at(-1)) return { sessions: page };
-    const { updateTimeMicros, sessionId } = last;
-    return { sessions: page, next: { parentId, updateTimeMicros, sessionId } };
+    const { updateTimeMicros: key, sessionId } = last;
+    return { sessions: page, next: { parentId, key, sessionId } };
   }
 
   override async updateSession(

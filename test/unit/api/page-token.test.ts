@@ -40,7 +40,7 @@ describe("page tokens", () => {
   });
 
   it("decode to a place in a list of sessions, for the same parent only", () => {
-    const place = { parentId: "p", updateTimeMicros: -3, sessionId: "s" };
+    const place = { parentId: "p", key: -3, sessionId: "s" };
     const token = encodeSessionToken(place, { namespace: "default" });
     expect(decodeSessionToken(token, { parentId: "p" }, { namespace: "default" })).toStrictEqual(place);
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to a list with another parent_id"));
@@ -48,7 +48,7 @@ describe("page tokens", () => {
 
   it("decode to a place in a list of sessions with labels, for the same labels only", () => {
     const filter = { parentId: "", labels: ["a=1", "b=2"] };
-    const place = { ...filter, updateTimeMicros: 3, sessionId: "s" };
+    const place = { ...filter, key: 3, sessionId: "s" };
     const token = encodeSessionToken(place, { namespace: "default" });
     const sameLabels = { parentId: "", labels: ["b=2", "a=1", "a=1"] };
     expect(decodeSessionToken(token, filter, { namespace: "default" })).toStrictEqual(place);
@@ -83,10 +83,7 @@ describe("page tokens", () => {
     ]) {
       expect(() => decodeSearchToken(token, { ...filter, ...change })).toThrow(other);
     }
-    const sessions = encodeSessionToken(
-      { parentId: "", updateTimeMicros: 1, sessionId: "s" },
-      { namespace: "default" },
-    );
+    const sessions = encodeSessionToken({ parentId: "", key: 1, sessionId: "s" }, { namespace: "default" });
     expect(() => decodeSearchToken(sessions, filter)).toThrow(refusal("page_token belongs to another list"));
     expect(() => decodeSessions(token)).toThrow(refusal("page_token belongs to another list"));
   });
@@ -101,7 +98,7 @@ describe("page tokens", () => {
   ])(
     "decode to a place in a list of sessions with the labels %j of the namespace %s, but not of %s",
     (labels, own, other) => {
-      const place = { parentId: "", labels, updateTimeMicros: 3, sessionId: "s" };
+      const place = { parentId: "", labels, key: 3, sessionId: "s" };
       const token = encodeSessionToken(place, { namespace: own });
       expect(decodeSessionToken(token, { parentId: "", labels }, { namespace: own })).toStrictEqual(place);
       const refused = refusal("page_token belongs to a list of another namespace, label or owner");
@@ -111,7 +108,7 @@ describe("page tokens", () => {
 
   it("of a list of sessions without labels in the default namespace are the same as in earlier versions", () => {
     const payload = Buffer.from(
-      encodeSessionToken({ parentId: "p", updateTimeMicros: 1, sessionId: "s" }, { namespace: "default" }),
+      encodeSessionToken({ parentId: "p", key: 1, sessionId: "s" }, { namespace: "default" }),
       "base64url",
     );
     expect(payload.subarray(4).toString()).toBe('[1,"sessions","p",1,"s"]');
@@ -156,10 +153,7 @@ describe("page tokens", () => {
 
   it("are refused by lists of another kind", () => {
     const messages = encodeMessageToken(CURSOR);
-    const sessions = encodeSessionToken(
-      { parentId: "", updateTimeMicros: 1, sessionId: "s" },
-      { namespace: "default" },
-    );
+    const sessions = encodeSessionToken({ parentId: "", key: 1, sessionId: "s" }, { namespace: "default" });
     const watch = encodeResumeToken({ sessionUid: "uid", revision: 1, position: 1 });
     for (const token of [sessions, watch]) expect(() => decodeMessageToken(token)).toThrow(OTHER_LIST);
     for (const token of [messages, watch]) expect(() => decodeSessions(token)).toThrow(OTHER_LIST);

@@ -1,10 +1,20 @@
 import type { Call } from "../../../domain/call.js";
+import { NotImplementedError } from "../../../domain/errors.js";
 import { previewOf } from "../../../domain/message-preview.js";
 import { cutAtBytes } from "../../../domain/page.js";
 import type { Session, SessionView } from "../../../domain/session.js";
 import { listedSize } from "../../../domain/session-size.js";
 import type { HistoryContext } from "../heads.js";
-import type { Entry, RecordFilter, RecordPage, SessionRecord } from "../log-store.js";
+import type {
+  Entry,
+  FoundRecords,
+  QueryPage,
+  RecordPage,
+  RecordQueries,
+  RecordQuery,
+  SessionRecord,
+} from "../log-store.js";
+import { isPlainList, placeIn } from "../record-queries.js";
 import { totalLength } from "../segments.js";
 import { undoAt } from "../undo.js";
 import { recordFields } from "./record-fields.js";
@@ -22,9 +32,43 @@ export class SessionLister {
   }
 
   /** A page of records, without sessions that have expired and are waiting for the sweep. */
-  async unexpired(filter: RecordFilter, { limit, after }: RecordPage, call?: Call): Promise<readonly SessionRecord[]> {
+  async unexpired(query: RecordQuery, { limit, after }: QueryPage, call?: Call): Promise<FoundRecords> {
+    // One more than asked for says whether something follows.
+    const { records, next } = this.#isListed(query)
+      ? { records: await this.#listed(query, { limit: limit + 1, after }, call), next: null }
+      : await this.#found(this.#queries(), query, { limit: limit + 1, after }, call);
+    const last = records[limit - 1];
+    if (records.length <= limit || last === undefined) return { records, next };
+    return { records: records.slice(0, limit), next: placeIn(last, query.order) };
+  }
+
+  /** A store without queries lists what needs none in its own way. */
+  #isListed(query: RecordQuery): boolean {
+    const { queries } = this.#context.store;
+    return isPlainList(queries ? query : { ...query, parentId: "", labels: [] });
+  }
+
+  #queries(): RecordQueries {
+    const { queries } = this.#context.store;
+    if (queries) return queries;
+    throw new NotImplementedError("StorageProvider", "listing sessions in this order or with these conditions");
+  }
+
+  async #found(queries: RecordQueries, query: RecordQuery, { limit, after }: QueryPage, call?: Call) {
     const found: SessionRecord[] = [];
-    for (let previous = after; ; ) {
+    for (let place = after; ; ) {
+      const asked = limit - found.length;
+      const { records, next } = await queries.find(query, { limit: asked, after: place }, call);
+      found.push(...records.filter((record) => !this.#context.isExpired(record)));
+      if (next === null || records.length < asked || found.length === limit) return { records: found, next };
+      place = next;
+    }
+  }
+
+  async #listed(filter: RecordQuery, { limit, after }: QueryPage, call?: Call): Promise<readonly SessionRecord[]> {
+    const found: SessionRecord[] = [];
+    const start = after && { updateTimeMicros: after.key as number, sessionId: after.sessionId };
+    for (let previous: RecordPage["after"] = start; ; ) {
       const page = await this.#context.store.listRecords(filter, { limit, after: previous }, call);
       found.push(...page.filter((record) => !this.#context.isExpired(record)));
       const last = page.at(-1);

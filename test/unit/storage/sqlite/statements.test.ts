@@ -52,9 +52,6 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
     "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
     "sessions USING PRIMARY KEY (uid=?)",
   ],
-  ownedLabelPlaces: "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=?)",
-  ownedLabelPlacesAfter:
-    "labels USING COVERING INDEX labels_by_owner (namespace=? AND owner=? AND label=? AND (update_time,session_id)<(?,?))",
   bodyBytes: "messages USING PRIMARY KEY (log=? AND seq>? AND seq<?)",
   usage: [
     "sessions USING COVERING INDEX sessions_by_bytes (namespace=?)",
@@ -78,10 +75,11 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   insertLabel: "",
   deleteLabels: "labels USING PRIMARY KEY (uid=?)",
   touchLabels: "labels USING PRIMARY KEY (uid=?)",
-  labelPlaces: "labels USING COVERING INDEX labels_by_time (namespace=? AND label=?)",
-  labelPlacesAfter:
-    "labels USING COVERING INDEX labels_by_time (namespace=? AND label=? AND (update_time,session_id)<(?,?))",
-  hasLabel: "labels USING PRIMARY KEY (uid=? AND label=?)",
+  insertListed: "",
+  listedWords: "listed USING PRIMARY KEY (uid=?)",
+  deleteListed: "listed USING PRIMARY KEY (uid=?)",
+  insertWord: "",
+  deleteWord: "title_words USING PRIMARY KEY (namespace=? AND word=? AND uid=?)",
   toSweep: "sessions USING INDEX sessions_to_sweep (namespace=? AND sweep_at>? AND sweep_at<?)",
   drafting: "sessions USING INDEX sessions_drafting (namespace=? AND uid>?)",
   toExpire: "sessions USING INDEX sessions_to_expire (namespace=? AND expire_time>? AND expire_time<?)",
