@@ -19,6 +19,8 @@ export { type Labels, labelTexts } from "./domain/labels.js";
 export { DEFAULT_LIMITS, type Limits } from "./domain/limits.js";
 export { MessageBody } from "./domain/message-body.js";
 export type {
+  DeletedSessionCursor,
+  DeletedSessionPage,
   FollowEvent,
   FollowPosition,
   LoadedSession,

@@ -4,7 +4,14 @@ import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { auditLogFlag, hideTodosFlag } from "./config/auth-flags.js";
-import { addHealthOptions, addServeOptions, addSweepOptions, readRetention, readServeConfig } from "./config/config.js";
+import {
+  addHealthOptions,
+  addServeOptions,
+  addSweepOptions,
+  readRetention,
+  readServeConfig,
+  undeleteFlag,
+} from "./config/config.js";
 import { parseScope, parseText, positive, wholeNumber } from "./config/flags.js";
 import { addNamespaceOption, addStorageOption } from "./config/storage-flags.js";
 import { VERSION } from "./version.js";
@@ -168,6 +175,7 @@ function addSessionCommands(sessions: Command): void {
     );
   withOwnerFilter(withSelection(command("list", "print sessions, the most recently updated first")))
     .option("--limit <n>", "most sessions to print; all when absent", positive)
+    .option("--deleted", "only deleted sessions that can be brought back, the newest delete first", false)
     .action(async (flags) => (await commands.sessions()).listSessions(flags, withOwner(flags)));
   command("show <id>", "print a session and its last messages")
     .option("--limit <n>", "most messages to print, 1000 at most", positive, 100)
@@ -185,7 +193,14 @@ function addSessionCommands(sessions: Command): void {
         (await commands.assign()).assignSessions({ ...flags, audit }, flags),
       ),
     );
+  withAudit(command("undelete <id>", "bring back the session with this id that was deleted last")).action(
+    async (id: string, flags) =>
+      audited(flags, "sessions undelete", { sessionId: id }, async () =>
+        (await commands.sessions()).undeleteSession(flags, id),
+      ),
+  );
   withVacuum(withAudit(command("delete [ids...]", "delete sessions and their messages; forks keep theirs")))
+    .addOption(undeleteFlag())
     .option("--owner <name>", "delete all sessions of this owner", parseText)
     .option("--erase", "with --owner: also overwrite everything that the owner's sessions hold", false)
     .option("--yes", "with --owner: do not ask", false)

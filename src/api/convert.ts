@@ -148,12 +148,18 @@ export function toSession(session: Session): ProtoSession {
     revision: BigInt(session.revision),
     reverted: session.reverted,
     labels: session.labels ?? {},
-    expireTime: session.expireTimeMicros === undefined ? undefined : toTimestamp(session.expireTimeMicros),
+    expireTime: optionalTime(session.expireTimeMicros),
     owner: session.owner ?? "",
     lastMessage: session.lastMessage && toPreview(session.lastMessage),
     usage: session.usage && toUsageSums(session.usage),
     inheritedUsage: session.inheritedUsage && toUsageSums(session.inheritedUsage),
+    deleteTime: optionalTime(session.deleteTimeMicros),
+    purgeTime: optionalTime(session.purgeTimeMicros),
   };
+}
+
+function optionalTime(micros: number | undefined): ReturnType<typeof toTimestamp> | undefined {
+  return micros === undefined ? undefined : toTimestamp(micros);
 }
 
 function toPreview({ messageId, role, timestampMicros, text, usage, error = "" }: MessagePreview): ProtoPreview {

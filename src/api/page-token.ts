@@ -3,7 +3,13 @@ import { crc32 } from "node:zlib";
 import type { AnnotationCursor } from "../domain/annotation.js";
 import type { AttachmentCursor } from "../domain/attachment.js";
 import { invalidArgument } from "../domain/errors.js";
-import type { FollowPosition, MessageCursor, SessionCursor, SessionFilter } from "../domain/page.js";
+import type {
+  DeletedSessionCursor,
+  FollowPosition,
+  MessageCursor,
+  SessionCursor,
+  SessionFilter,
+} from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
 import { NEWEST_FIRST, orderText, type SessionOrder } from "../domain/session-order.js";
 
@@ -21,7 +27,7 @@ const DEFAULT_NAMESPACE = "default";
  */
 const MOST_CHARACTERS = 64 * 1024;
 
-type Kind = "messages" | "sessions" | "list" | "search" | "watch" | "attachments" | "annotations";
+type Kind = "messages" | "sessions" | "list" | "deleted" | "search" | "watch" | "attachments" | "annotations";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
@@ -29,6 +35,7 @@ const FIELDS: Record<Kind, string> = {
   messages: "string boolean boolean integer? integer? string count string count?",
   sessions: "string integer string string?",
   list: "string key string",
+  deleted: "integer string string?",
   search: "string string",
   watch: "string count count",
   attachments: "string string",
@@ -130,6 +137,22 @@ function queryDigest({ namespace, owner }: ListScope, list: SessionList): string
   const words = JSON.stringify(list.titleWords?.toSorted() ?? []);
   const labels = new Set(list.labels?.toSorted());
   return digestOf([namespace, orderText(order), parentId, times, words, ...labels], owner);
+}
+
+export function encodeDeletedToken(cursor: DeletedSessionCursor, scope: ListScope): string {
+  const digest = listDigest(scope);
+  return encode("deleted", [cursor.deleteTimeMicros, cursor.sessionId, ...(digest === null ? [] : [digest])]);
+}
+
+/** Decodes a token of a list of deleted sessions; refuses one of another owner or namespace. */
+export function decodeDeletedToken(token: string, owner: string | undefined, scope: ListScope): DeletedSessionCursor {
+  const [deleteTimeMicros, sessionId, digest = null] = decode("page_token", "deleted", token) as [
+    number,
+    string,
+    string?,
+  ];
+  if (digest !== listDigest(scope)) throw invalidArgument("page_token belongs to a list of another namespace or owner");
+  return { owner, deleteTimeMicros, sessionId };
 }
 
 /** What a search covers, to which its page tokens belong. */

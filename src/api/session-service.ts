@@ -26,6 +26,7 @@ import type { ForkedSession } from "../pool/session-pool-types.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, exactCount, keptOf, listScope, optionalText, ownerFilter } from "./call-options.js";
 import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
+import { listDeletedSessions, undeleteSession } from "./deleted-sessions.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
 import { createTicket, revokeTickets } from "./ticket-handlers.js";
@@ -44,7 +45,7 @@ export const sessionMethods: ServiceMethods<typeof SessionService> = {
   createTicket: { scope: "write", ticket: "none", handle: createTicket },
   revokeTickets: { scope: "write", ticket: "none", handle: revokeTickets },
   unrevertSession: { scope: "write", ticket: "none", handle: unrevertSession },
-  undeleteSession: { scope: "write", ticket: "none", handle: () => lacks("undeleting sessions") },
+  undeleteSession: { scope: "write", ticket: "none", handle: undeleteSession },
   watchSessions: { scope: "read", ticket: "none", handle: () => lacks("watching sessions") },
 };
 
@@ -86,6 +87,7 @@ async function loadSession(request: LoadSessionRequest, context: ApiContext): Pr
 }
 
 async function listSessions(request: ListSessionsRequest, context: ApiContext): Promise<ListSessionsResponse> {
+  if (request.deleted) return listDeletedSessions(request, context);
   const { parentId, pageToken, label: labels, updatedSince, updatedUntil } = request;
   const owner = ownerFilter(request);
   checkBoundsOrder(updatedSince, updatedUntil, "updated_");

@@ -1,3 +1,4 @@
+import { readUndelete } from "../config/config.js";
 import { checkOwner } from "../domain/access.js";
 import type { RootPool } from "../pool/root-pool.js";
 import type { Pools } from "../pools.js";
@@ -47,7 +48,8 @@ export async function deleteOwner(target: SessionsTarget, deletion: DeletionOfOw
         : `Deleted ${countSessions(changed)} of ${JSON.stringify(owner)}`,
     );
   };
-  await withPools(target.storage, remove, { limits: target.limits });
+  const { storage, limits, undeleteDays = 0 } = target;
+  await withPools(storage, remove, { limits, undeleteMs: readUndelete(undeleteDays) });
 }
 
 async function eraseSessions(pool: RootPool, owner: string, isJson: boolean): Promise<void> {

@@ -59,6 +59,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     limits: config.limits,
     quotas: config.quotas,
     retentionMs: config.retentionMs,
+    undeleteMs: config.undeleteMs,
     draftTimeoutMs: config.draftTimeoutMs,
     attachmentIdleMs: config.attachmentIdleMs,
     search: config.search,

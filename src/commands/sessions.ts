@@ -10,11 +10,13 @@ import {
   ListSessionsRequestSchema,
   LoadSessionRequestSchema,
   SessionSchema,
+  UndeleteSessionRequestSchema,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { messageMethods } from "../api/message-service.js";
 import type { ApiContext } from "../api/method-table.js";
 import { sessionMethods } from "../api/session-service.js";
 import { jsonMessageWriter } from "../codec/json-writer.js";
+import { readUndelete } from "../config/config.js";
 import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";
@@ -27,6 +29,8 @@ import { type CommandTarget, withPools } from "./with-pools.js";
 export interface SessionsTarget extends CommandTarget {
   /** Prints one JSON object a line, as REST returns it, instead of readable text. */
   readonly json: boolean;
+  /** For how many days sessions that it deletes can be brought back; 0 when absent. */
+  readonly undeleteDays?: number | undefined;
 }
 
 /** The page size of lists that the command reads through. */
@@ -48,15 +52,17 @@ export interface ListOptions {
   readonly label?: readonly string[] | undefined;
   /** Empty for sessions without an owner. */
   readonly owner?: string | undefined;
+  /** Only deleted sessions that can be brought back. */
+  readonly deleted?: boolean | undefined;
 }
 
 /** Prints the newest sessions, or all of them without a limit, most recently updated first. */
 export function listSessions(
   target: SessionsTarget,
-  { limit = Number.POSITIVE_INFINITY, parent = "", label = [], owner }: ListOptions,
+  { limit = Number.POSITIVE_INFINITY, parent = "", label = [], owner, deleted = false }: ListOptions,
 ): Promise<void> {
   return withApi(target, async (context) => {
-    const filter = { parentId: parent, label: [...label], owner: owner ?? "", noOwner: owner === "" };
+    const filter = { parentId: parent, label: [...label], owner: owner ?? "", noOwner: owner === "", deleted };
     let left = limit;
     let pageToken = "";
     do {
@@ -122,10 +128,20 @@ export function deleteSessions(target: SessionsTarget, sessionIds: readonly stri
   });
 }
 
+/** Brings back a deleted session, and prints its id. */
+export function undeleteSession(target: SessionsTarget, sessionId: string): Promise<void> {
+  return withApi(target, async (context) => {
+    const request = create(UndeleteSessionRequestSchema, { sessionId });
+    const session = await sessionMethods.undeleteSession.handle(request, context);
+    print(target.json ? sessionJson(session) : `Brought back ${JSON.stringify(sessionId)}`);
+  });
+}
+
 /** Commands call the same methods as the fronts, so that they behave the same. */
 function withApi(
-  { storage, namespace, limits = DEFAULT_LIMITS }: SessionsTarget,
+  { storage, namespace, limits = DEFAULT_LIMITS, undeleteDays = 0 }: SessionsTarget,
   run: (context: ApiContext) => Promise<void>,
 ): Promise<void> {
-  return withPools(storage, (pools) => run({ namespace, rootPool: pools.for(namespace), limits }), { limits });
+  const options = { limits, undeleteMs: readUndelete(undeleteDays) };
+  return withPools(storage, (pools) => run({ namespace, rootPool: pools.for(namespace), limits }), options);
 }

@@ -19,6 +19,8 @@ export interface CommandOptions {
   readonly limits?: Limits | undefined;
   readonly retentionMs?: number;
   readonly attachmentIdleMs?: number;
+  /** For how long sessions that it deletes can be brought back; 0 when absent. */
+  readonly undeleteMs?: number;
   /** Whether messages can be searched, if the store has an index of words. */
   readonly search?: boolean;
 }
@@ -30,7 +32,14 @@ export interface CommandOptions {
 export async function withPools<T>(
   storageUrl: string,
   run: (pools: Pools) => Promise<T>,
-  { create = false, limits = DEFAULT_LIMITS, retentionMs, attachmentIdleMs, search = false }: CommandOptions = {},
+  {
+    create = false,
+    limits = DEFAULT_LIMITS,
+    retentionMs,
+    attachmentIdleMs,
+    undeleteMs,
+    search = false,
+  }: CommandOptions = {},
 ): Promise<T> {
   // The log must stand above what the command prints afterwards on standard error.
   const logger = createLogger("warn", process.stderr.isTTY, logFile(2, { sync: true }));
@@ -41,6 +50,7 @@ export async function withPools<T>(
     create: mayCreate,
     retentionMs,
     attachmentIdleMs,
+    undeleteMs,
     search: search && "existing",
   });
   const pools = new Pools(storage, limits, logger);

@@ -89,6 +89,8 @@ export interface ServeConfig {
   readonly namespaceIdleMs: number;
   /** How long after its last change a session expires; Infinity means never. */
   readonly retentionMs: number;
+  /** How long a deleted session can be brought back; 0 for not at all. */
+  readonly undeleteMs: number;
   /** How long running calls may take while the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set, which turns tracing on. */
@@ -137,6 +139,7 @@ export function addServeOptions(command: Command): Command {
       .default(900)
       .argParser(seconds),
     retentionFlag(),
+    undeleteFlag(),
     attachmentIdleFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(secondsOrZero),
     ...contentLimitFlags(),
@@ -163,6 +166,17 @@ function attachmentIdleFlag(): Option {
 function retentionFlag(): Option {
   const flagged = flag("--retention-days <n>", "a session expires this many days after its last change, 0 for never");
   return flagged.default(0).argParser(wholeNumber);
+}
+
+/** The flag of everything that deletes sessions. */
+export function undeleteFlag(): Option {
+  const flagged = flag("--undelete-days <n>", "days for which a deleted session can be brought back, 0 for none");
+  return flagged.default(0).argParser(wholeNumber);
+}
+
+/** Converts `--undelete-days` to milliseconds. */
+export function readUndelete(days: number): number {
+  return days * DAY_MS;
 }
 
 /** Converts `--retention-days` to milliseconds. */
@@ -202,6 +216,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     attachmentIdleMs: (flags.attachmentIdleS as number) * 1000,
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
     retentionMs: readRetention(flags.retentionDays as number),
+    undeleteMs: readUndelete(flags.undeleteDays as number),
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };

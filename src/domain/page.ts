@@ -75,6 +75,20 @@ export interface SessionTotal {
   readonly isEstimate: boolean;
 }
 
+/** A place in the order of deleted sessions (time of the delete, then id, both descending). */
+export interface DeletedSessionCursor {
+  /** The owner of the list's filter, empty for sessions without one; absent when the list has sessions of all. */
+  readonly owner?: string | undefined;
+  readonly deleteTimeMicros: number;
+  readonly sessionId: string;
+}
+
+/** Deleted sessions that can be brought back. */
+export interface DeletedSessionPage {
+  readonly sessions: readonly Session[];
+  readonly next?: DeletedSessionCursor | undefined;
+}
+
 /** A session and its last messages, oldest first, read together. */
 export interface LoadedSession {
   readonly session: Session;

@@ -1,5 +1,5 @@
 import type { Call } from "../domain/call.js";
-import type { SessionCursor } from "../domain/page.js";
+import type { DeletedSessionCursor, SessionCursor } from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
 import type { Session, SessionView } from "../domain/session.js";
 import type { SessionOrder } from "../domain/session-order.js";
@@ -80,6 +80,15 @@ export interface ListSessionsOptions extends Call {
   readonly view?: SessionView | undefined;
   readonly limit: number;
   readonly cursor?: SessionCursor | undefined;
+}
+
+export interface ListDeletedSessionsOptions extends Call {
+  /** Lists only sessions of this owner; if empty, those without one. */
+  readonly owner?: string | undefined;
+  /** How much of each session is returned; `basic` when absent. */
+  readonly view?: SessionView | undefined;
+  readonly limit: number;
+  readonly cursor?: DeletedSessionCursor | undefined;
 }
 
 export interface SearchMessagesOptions extends Call {

@@ -6,6 +6,7 @@ import { invalidArgument, NotImplementedError, notFound } from "../domain/errors
 import { ulidFactory } from "../domain/ids.js";
 import { checkLabelFilter } from "../domain/labels.js";
 import type {
+  DeletedSessionPage,
   FollowEvent,
   FollowPosition,
   LoadedSession,
@@ -43,6 +44,7 @@ import type {
   EditOptions,
   ForkedSession,
   ForkSessionOptions,
+  ListDeletedSessionsOptions,
   ListSessionsOptions,
   RestoredSession,
   RevertedSession,
@@ -360,6 +362,26 @@ export class SessionPool {
     await this.turnLock.run(sessionId, call, () =>
       this.#storageFor("deleting sessions").deleteSession(sessionId, call),
     );
+  }
+
+  /**
+   * Brings back the session with this id that was deleted last, as it was; its revision is one higher. Repeated, it
+   * returns the session as long as it was not changed otherwise than by appends. `not_found`: no such session can be
+   * brought back; `already_exists`: another session has the id.
+   */
+  async undeleteSession(sessionId: string, call?: Call): Promise<Session> {
+    this.#checkChange(sessionId, call);
+    return await this.turnLock.run(sessionId, call, () =>
+      this.#storageFor("undeleting sessions").undeleteSession(sessionId, call),
+    );
+  }
+
+  /** Lists deleted sessions that can be brought back, the newest delete first; with `owner`, only those of that owner. */
+  async listDeletedSessions(options: ListDeletedSessionsOptions): Promise<DeletedSessionPage> {
+    checkCall(options);
+    checkOwner("owner", options.owner);
+    const page = { ...options, limit: pageLimit(options.limit, this.#root.limits) };
+    return await this.#storageFor("undeleting sessions").listDeletedSessions(page);
   }
 
   /**

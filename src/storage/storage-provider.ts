@@ -20,6 +20,8 @@ import type { Draft, DraftDelta, DraftVersion } from "../domain/draft.js";
 import { NotImplementedError } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
 import type {
+  DeletedSessionCursor,
+  DeletedSessionPage,
   FollowEvent,
   FollowPosition,
   LoadedSession,
@@ -299,9 +301,38 @@ export abstract class StorageProvider {
     return this.#lacks("callers with limited access");
   }
 
-  /** Deletes a session and its history. Its forks keep theirs. */
+  /**
+   * Deletes a session and its history. Its forks keep theirs. Open drafts are discarded, and tickets end for good. With
+   * a time for undeleting, the session can be brought back for that long, but not beyond its expiry or its retention.
+   */
   deleteSession(_sessionId: string, _call?: Call): Promise<void> {
     return this.#lacks("deleting sessions");
+  }
+
+  /**
+   * Brings back the session with this id that was deleted last, of those that the caller may see and that can be
+   * brought back, with all that it had; its revision is one higher, and its update time is now. All or nothing.
+   * Repeated, it returns the session if that was not changed since, except by appends. not_found: there is no such
+   * deleted session; already_exists: another session has the id; resource_exhausted: a quota has no room for it.
+   */
+  undeleteSession(_sessionId: string, _call?: Call): Promise<Session> {
+    return this.#lacks("undeleting sessions");
+  }
+
+  /**
+   * Deleted sessions that can be brought back, the newest delete first; only those of `owner`, which is empty for
+   * sessions without one. They have `deleteTimeMicros` and `purgeTimeMicros`. Views and pages are those of
+   * `listSessions`.
+   */
+  listDeletedSessions(
+    _options: {
+      owner?: string | undefined;
+      view?: SessionView | undefined;
+      limit: number;
+      cursor?: DeletedSessionCursor | undefined;
+    } & Call,
+  ): Promise<DeletedSessionPage> {
+    return this.#lacks("undeleting sessions");
   }
 
   /** Messages, ordered by timestamp, oldest first. */

@@ -67,7 +67,7 @@ interface Body {
 }
 
 beforeAll(async () => {
-  server = await startTestServer({ search: true, ticketSecretFile });
+  server = await startTestServer({ search: true, ticketSecretFile, undeleteMs: 86_400_000 });
   const { paths } = (await (await fetch(`${server.httpUrl}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, Operation>>;
   };
@@ -108,12 +108,13 @@ async function send(operationId: string, body?: object): Promise<void> {
 it("the examples of the OpenAPI document work one after the other on an empty server", async () => {
   for (const operationId of IN_ORDER) await send(operationId);
   await send("createSession", { sessionId: "trip-to-copy-to" });
-  for (const operationId of ["copyMessages", "deleteMessage", "deleteSession"]) await send(operationId);
+  for (const operationId of ["copyMessages", "deleteMessage", "deleteSession", "undeleteSession", "deleteSession"])
+    await send(operationId);
   for (const operationId of ["createSession", "startDraft", "discardDraft"]) await send(operationId);
 });
 
 it("these examples cover every operation except the stream and eraseMessage, which needs another key", () => {
-  const sent = [...IN_ORDER, "copyMessages", "discardDraft", "deleteMessage", "deleteSession"];
+  const sent = [...IN_ORDER, "copyMessages", "discardDraft", "deleteMessage", "deleteSession", "undeleteSession"];
   const others = [...operations.keys()].filter((id) => !sent.includes(id));
   expect(others).toEqual(["eraseMessage", "watchMessages"]);
 });

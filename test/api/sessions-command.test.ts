@@ -113,6 +113,19 @@ describe.each(stores)("session-pool sessions, beside a running server on %s", (_
     expect(await run(["todo", "add", "two"], oneTodo)).toMatchObject({ code: 1 });
   });
 
+  it("brings back what it deleted with --undelete-days, and lists it until then", async ({ skip }) => {
+    if (env.SESSION_POOL_STORAGE?.startsWith("postgres")) skip();
+    for (const id of ["kept", "gone"]) await call("/session", { sessionId: id, title: "a title" });
+    await run(["sessions", "delete", "gone"], env);
+    await run(["sessions", "delete", "kept"], { ...env, SESSION_POOL_UNDELETE_DAYS: "1" });
+    const [listed, ...others] = jsonLines(await run(["sessions", "list", "--deleted", "--json"], env));
+    expect([listed, others]).toMatchObject([{ sessionId: "kept", purgeTime: expect.any(String) }, []]);
+    expect(await run(["sessions", "undelete", "kept"], env)).toMatchObject({ code: 0, stdout: 'Brought back "kept"\n' });
+    expect(await run(["sessions", "undelete", "gone"], env)).toMatchObject({ code: 1, stdout: "" });
+    expect((await run(["sessions", "show", "kept"], env)).stdout).toContain("a title");
+    await run(["sessions", "delete", "kept"], env);
+  });
+
   it("deletes sessions, and names one that does not exist", async () => {
     await call("/session", { sessionId: "a" });
     expect(await run(["sessions", "delete", "a"], env)).toMatchObject({ code: 0, stdout: 'Deleted "a"\n' });

@@ -10,6 +10,7 @@ import { describeAttachmentBackups } from "./storage-provider/attachment-backups
 import { describeAttachments } from "./storage-provider/attachments.js";
 import { describeBackups } from "./storage-provider/backups.js";
 import { describeBatches } from "./storage-provider/batches.js";
+import { describeBin } from "./storage-provider/bin.js";
 import { describeCalls } from "./storage-provider/calls.js";
 import { describeCopies } from "./storage-provider/copies.js";
 import { describeCreatedSessions } from "./storage-provider/created-sessions.js";
@@ -111,6 +112,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeAppends(subject);
   describeCreatedSessions(subject);
   describeBatches(subject);
+  describeBin(subject);
   describeTurns(subject);
   describeAccess(subject);
   describeAccessLists(subject);

@@ -35,6 +35,7 @@ export const TEST_CONFIG: ServeConfig = {
   serverLimits: DEFAULT_SERVER_LIMITS,
   quotas: {},
   retentionMs: Number.POSITIVE_INFINITY,
+  undeleteMs: 0,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,
   attachmentIdleMs: 86_400_000,

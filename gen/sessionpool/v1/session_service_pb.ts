@@ -164,7 +164,8 @@ export type Session = Message<"sessionpool.v1.Session"> & {
   deleteTime?: Timestamp | undefined;
 
   /**
-   * When a deleted session can no longer be brought back. Present where `delete_time` is.
+   * When a deleted session can no longer be brought back. Nothing is left of it after a sweep. Present where
+   * `delete_time` is.
    *
    * @generated from field: google.protobuf.Timestamp purge_time = 20;
    */
@@ -485,8 +486,8 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
   withTotal: boolean;
 
   /**
-   * Only deleted sessions that UndeleteSession can bring back. Must not be combined with `parent_id`, `label`, `title`
-   * and `order_by`; the list is ordered by `delete_time`, the newest first.
+   * Only deleted sessions that UndeleteSession can bring back, ordered by `delete_time`, the newest first. Of the other
+   * fields, only `limit`, `page_token`, `view`, `owner` and `no_owner` may be given with it.
    *
    * @generated from field: bool deleted = 13;
    */
@@ -1362,9 +1363,12 @@ export const SessionService: GenService<{
   /**
    * Brings back a deleted session as it was, with its messages, title, metadata, labels and owner.
    *
-   * This is possible for `--undelete-days` after DeleteSession, if the server was started with that flag. Of several
-   * deleted sessions with this id, the last one is brought back. Drafts and tickets had ended with the delete. Errors:
-   * `not_found` (no such session was deleted in that time), `already_exists` (another session has the id now).
+   * This is possible until its `purge_time`: for `--undelete-days` after DeleteSession, if the server that deleted it
+   * has that flag, but not beyond its `expire_time` or the server's `--retention-days`. Of several deleted sessions with
+   * this id, the last one is brought back. Its `revision` is one higher and its `update_time` is now. Drafts and tickets
+   * had ended with the delete. A retry returns the session, unless it was changed since other than by appends. Errors:
+   * `not_found` (there is no such deleted session), `already_exists` (another session has the id now),
+   * `resource_exhausted` (a quota has no room for another session).
    *
    * @generated from rpc sessionpool.v1.SessionService.UndeleteSession
    */

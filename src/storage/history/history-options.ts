@@ -23,6 +23,8 @@ export interface HistoryOptions {
    * the same for all processes of a store.
    */
   readonly retentionMs?: number | undefined;
+  /** How long a deleted session can be brought back, in milliseconds: 0, which means not at all. */
+  readonly undeleteMs?: number | undefined;
   /** How long a draft may go without being extended before it counts as abandoned, in milliseconds: 15 minutes. */
   readonly draftTimeoutMs?: number | undefined;
   /** How long an attachment is kept that nothing names, in milliseconds: a day. */
@@ -113,6 +115,7 @@ export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOp
     staleMs: options.staleMs ?? 60_000,
     sweepAgeMs: options.sweepAgeMs ?? 600_000,
     retentionMs: options.retentionMs ?? Number.POSITIVE_INFINITY,
+    undeleteMs: options.undeleteMs ?? 0,
     maxSegments: options.maxSegments ?? 128,
     mergeSegments: options.mergeSegments ?? Math.max(2, (options.maxSegments ?? 128) >> 1),
     mergeMessages: options.mergeMessages ?? 10_000,

@@ -7,6 +7,7 @@ import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/ch
 import type { Draft, DraftVersion } from "../../domain/draft.js";
 import { DomainError } from "../../domain/errors.js";
 import type {
+  DeletedSessionPage,
   FollowEvent,
   FollowPosition,
   LoadedSession,
@@ -56,6 +57,7 @@ import { DraftFinder } from "./drafts/draft-finder.js";
 import { DraftReads } from "./drafts/draft-reads.js";
 import { Drafts } from "./drafts/drafts.js";
 import { draftsAfterSeal } from "./drafts/sealed-drafts.js";
+import { Bin } from "./edit/bin.js";
 import { Brancher } from "./edit/brancher.js";
 import { Copier } from "./edit/copier.js";
 import { Editor } from "./edit/editor.js";
@@ -96,6 +98,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #draftReads: DraftReads;
   readonly #abandonedDrafts: AbandonedDrafts;
   readonly #editor: Editor;
+  readonly #bin: Bin;
   readonly #messageEditor: MessageEditor;
   readonly #brancher: Brancher;
   readonly #copier: Copier;
@@ -152,6 +155,7 @@ export class LogHistoryProvider extends StorageProvider {
     this.#editor = new Editor(context, replacer, writer, editorWait, (record, drafts, call) =>
       this.#drafts.endAll(record, drafts, call),
     );
+    this.#bin = new Bin(context, this.#editor);
     this.#messageEditor = new MessageEditor(context, this.#editor, inserter, sideLogs, names);
     this.#brancher = new Brancher(context, this.#editor, inserter);
     this.#copier = new Copier({
@@ -255,8 +259,30 @@ export class LogHistoryProvider extends StorageProvider {
   }
 
   override async deleteSession(sessionId: string, call?: Call): Promise<void> {
-    await this.#editor.delete(sessionId, call);
+    await this.#editor.delete(sessionId, (record) => this.#bin.timesOf(record, call), call);
     this.#followers.wake(sessionId);
+  }
+
+  override async undeleteSession(sessionId: string, call?: Call): Promise<Session> {
+    const head = await this.#bin.undelete(sessionId, call);
+    this.#followers.wake(sessionId);
+    return this.#sessionOf(head);
+  }
+
+  override async listDeletedSessions({
+    owner,
+    view = "basic",
+    limit,
+    cursor,
+    ...call
+  }: Args<"listDeletedSessions">[0]): Promise<DeletedSessionPage> {
+    const seen = ownersSeen(call, owner);
+    if (seen === null) return { sessions: [] };
+    const records = await this.#bin.list(seen, { limit: limit + 1, after: cursor }, call);
+    const sessions = await this.#lister.list(records.slice(0, limit), view, call);
+    const last = records[sessions.length - 1];
+    if (records.length <= sessions.length || !last?.bin) return { sessions };
+    return { sessions, next: { ...seen, deleteTimeMicros: last.bin.deleteTimeMicros, sessionId: last.sessionId } };
   }
 
   override getSessionMessages(sessionId: string, options: GetMessagesOptions = {}): Promise<readonly ChatMessage[]> {
@@ -470,7 +496,9 @@ export class LogHistoryProvider extends StorageProvider {
     const { sessionId } = record;
     if (this.#context.isExpired(record)) return void (await this.#editor.deleteExpired(sessionId, call));
     try {
-      await this.deleteSession(sessionId, call);
+      // Rule: erased-leaves-the-bin.
+      await this.#editor.delete(sessionId, async () => undefined, call);
+      this.#followers.wake(sessionId);
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
     }

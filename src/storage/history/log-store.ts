@@ -4,11 +4,13 @@ import type { SearchScope, SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { Usage as MessageUsage } from "../../domain/usage.js";
 import type { AttachmentTable } from "./attachments/attachment-table.js";
+import type { RecordBin } from "./record-bin.js";
 import type { RecordQueries } from "./record-queries.js";
 import type { RunningUsage } from "./running-usage.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
 export type * from "./attachments/attachment-table.js";
+export type * from "./record-bin.js";
 export type * from "./record-queries.js";
 export type * from "./running-usage.js";
 export type * from "./session-record.js";
@@ -413,6 +415,9 @@ export interface LogStore {
 
   /** Absent where the store lists records only as `listRecords` does. */
   readonly queries?: RecordQueries | undefined;
+
+  /** Absent where the store cannot bring deleted sessions back. */
+  readonly bin?: RecordBin | undefined;
 
   /** Absent where the store keeps no attachments. */
   readonly attachments?: AttachmentTable | undefined;

@@ -1,4 +1,4 @@
-import type { DraftRef, SessionRecord } from "./log-store.js";
+import type { DraftRef, NextRecord, SessionRecord } from "./log-store.js";
 
 /** How old a stored update time must be before an append moves it. Lists are ordered to this precision. */
 export const UPDATE_TIME_SLACK_MICROS = 1_000_000;
@@ -9,10 +9,26 @@ export const UPDATE_TIME_SLACK_MICROS = 1_000_000;
  * `listSweepable`.
  */
 export function sweepTimeOf(record: Omit<SessionRecord, "forks">): number | null {
+  // Rule: binned-not-swept.
+  if (record.bin !== undefined) return null;
   if (record.deleted) return record.markedAtMs ?? 0;
   const marks = record.dropped.map(({ markedAtMs }) => markedAtMs ?? 0);
   for (const { purpose, markedAtMs } of record.namedLogs) if (purpose === "copy") marks.push(markedAtMs ?? 0);
   return marks.length === 0 ? null : marks.reduce((a, b) => Math.min(a, b));
+}
+
+/** The tombstone of a session that is gone for good. It keeps no content, but the owner: an erasure of all of an owner looks for that. */
+export function tombstoneOf(record: NextRecord): NextRecord {
+  return {
+    ...record,
+    title: "",
+    metadata: undefined,
+    labels: undefined,
+    expireTimeMicros: undefined,
+    drafts: [],
+    deleted: true,
+    bin: undefined,
+  };
 }
 
 /** Whether entries may be appended to the logs of a record, because it lives or is being restored. */

@@ -126,6 +126,13 @@ export interface EditMark {
 /** What an edit did to the one message that it changed: it got new content, or it was deleted. */
 export type SingleEdit = { readonly kind: "updated" } | { readonly kind: "deleted"; readonly messageId: string };
 
+/** When a session was deleted, and until when it can be brought back, in microseconds by the store's clock. */
+export interface BinTimes {
+  /** Later than that of every other deleted session with the same id that can still be brought back. */
+  readonly deleteTimeMicros: number;
+  readonly purgeTimeMicros: number;
+}
+
 /** How a fork or share was made, so that a retry is recognised. */
 export interface Origin {
   readonly kind: "fork" | "share";
@@ -195,6 +202,13 @@ export interface SessionRecord extends SessionFields {
   readonly restoring?: true | undefined;
   /** Whether it is a tombstone, whose session id is free again. */
   readonly deleted: boolean;
+  /**
+   * Set only in a tombstone whose session can be brought back, and which keeps all that the session had. A sweep does
+   * nothing to such a record but take this away, by compare-and-set, when the time is over.
+   */
+  readonly bin?: BinTimes | undefined;
+  /** The `sessionRevision` after the session was brought back last, so that a retry of that is recognised. */
+  readonly broughtBackAs?: number | undefined;
   /** A tombstone's mark. */
   readonly markedAtMs: number | null;
 }

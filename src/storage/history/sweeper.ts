@@ -5,6 +5,7 @@ import { DraftSweep } from "./drafts/draft-sweep.js";
 import type { Editor } from "./edit/editor.js";
 import type { HistoryContext } from "./heads.js";
 import type { DroppedRange, Markable, Segment, SessionRecord } from "./log-store.js";
+import { tombstoneOf } from "./record-facts.js";
 import { Again } from "./retries.js";
 import { OPEN_END } from "./segments.js";
 import { SweepFailures } from "./sweep-failures.js";
@@ -40,6 +41,7 @@ export class Sweeper {
     const reportProgress = () => options.onProgress?.(soFar());
     if (options.repair) await this.#repair(report, reportProgress, options);
     await this.#deleteExpired(failures, options);
+    await this.#emptyBin(failures, options);
     const { store, options: own } = this.#context;
     // Rule: sweep-old-only.
     const ageMs = own.sweepAgeMs;
@@ -120,6 +122,26 @@ export class Sweeper {
     }
   }
 
+  /** Makes plain tombstones of deleted sessions that cannot be brought back any more, whether or not they have forks. */
+  async #emptyBin(failures: SweepFailures, call: Call): Promise<void> {
+    const { store } = this.#context;
+    if (store.bin === undefined) return;
+    const nowMicros = Math.floor((await store.timeMs(call)) * 1000);
+    for (;;) {
+      checkCall(call);
+      const failed = failures.count;
+      const batch = await store.bin.listDue(nowMicros, BATCH + failed, call);
+      let emptied = 0;
+      for (const record of batch) {
+        // Rule: bin-emptied-first. From here on the session cannot be brought back, so its entries may be deleted.
+        const next = { ...tombstoneOf(nextOf(record)), revision: record.revision + 1 };
+        const step = async () => (await store.replaceRecord(next, record.revision, call)) !== null;
+        if (await failures.attempt(record, call, step)) emptied++;
+      }
+      if (emptied === 0 && failures.count === failed) return;
+    }
+  }
+
   /** Marks a record that is being restored. Once nobody has finished it for long enough, makes it a plain tombstone. */
   async #endAbandoned(record: SessionRecord, nowMs: number, call: Call): Promise<void> {
     const { markedAtMs } = record;
@@ -147,7 +169,8 @@ export class Sweeper {
       // If this replacement succeeds, the record existed, and was a fork of its sources, when they were read.
       if (!(await store.replaceRecord(marked, record.revision, call))) continue;
       for (const source of sources) {
-        if (!source?.deleted || source.restoring || source.forks !== 1) continue;
+        // Rule: binned-not-swept.
+        if (!source?.deleted || source.restoring || source.bin || source.forks !== 1) continue;
         waiting.push({ record: source, nowMs: await store.timeMs(call) });
       }
     }
@@ -246,7 +269,7 @@ export class Sweeper {
       const records = await store.scanRecords(after, BATCH, call);
       for (const record of records) {
         forks.set(record.uid, record.forks);
-        if (!record.deleted && this.#context.counts.counts(record)) {
+        if ((!record.deleted || record.bin) && this.#context.counts.counts(record)) {
           await this.#context.measuring.recount(record, call);
         }
         for (const source of record.sources) named.set(source, (named.get(source) ?? 0) + 1);

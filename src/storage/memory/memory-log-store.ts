@@ -15,6 +15,7 @@ import type {
   OwnedPlace,
   Range,
   RangeOptions,
+  RecordBin,
   RecordFilter,
   RecordPage,
   RecordQueries,
@@ -131,6 +132,25 @@ export class MemoryLogStore implements LogStore {
     this.#put(frozenCopy({ ...record, revision: before.revision + 1, forks: before.forks }));
     return "published";
   }
+
+  readonly bin: RecordBin = {
+    list: async (filter, page, call) => {
+      this.#enter(call);
+      return this.#own.records.binned(filter, page);
+    },
+    listDue: async (untilMicros, limit, call) => {
+      this.#enter(call);
+      return this.#own.records.toPurge(untilMicros, limit);
+    },
+    revive: async (record, ifRevision, call) => {
+      this.#enter(call);
+      const before = this.#own.records.get(record.uid);
+      if (before?.revision !== ifRevision) return null;
+      // Rule: undelete-if-free.
+      if (this.#own.records.living(record.sessionId) !== undefined) return "exists";
+      return this.#put(frozenCopy({ ...record, forks: before.forks }));
+    },
+  };
 
   async readRecordByUid(uid: string, call?: Call): Promise<SessionRecord | null> {
     this.#enter(call);

@@ -1,6 +1,8 @@
 import { labelTexts } from "../../domain/labels.js";
 import type { SessionFilter } from "../../domain/page.js";
 import type {
+  BinFilter,
+  BinPage,
   ExpiryBounds,
   FoundRecords,
   QueryPage,
@@ -31,6 +33,8 @@ export class RecordTable {
   readonly #bytes = new Map<string, number>();
   /** The uids of the living records that name drafts. */
   readonly #drafting = new Set<string>();
+  /** The uids of the tombstones whose sessions can be brought back. */
+  readonly #binned = new Set<string>();
   /** Sorted on first use. */
   #uids: readonly string[] | null = null;
 
@@ -139,6 +143,25 @@ export class RecordTable {
     return found;
   }
 
+  /** Those that can be brought back, the last delete first. */
+  binned({ owner, sessionId }: BinFilter, { limit, after }: BinPage): SessionRecord[] {
+    const isListed = (record: SessionRecord) =>
+      (owner === undefined || (record.owner ?? "") === owner) &&
+      (sessionId === undefined || record.sessionId === sessionId) &&
+      (after === undefined || byDeletion(record, after) > 0);
+    return this.#inBin().filter(isListed).sort(byDeletion).slice(0, limit);
+  }
+
+  toPurge(untilMicros: number, limit: number): SessionRecord[] {
+    const purgeTime = ({ bin }: SessionRecord) => bin?.purgeTimeMicros ?? 0;
+    const due = this.#inBin().filter((record) => purgeTime(record) <= untilMicros);
+    return due.sort((a, b) => purgeTime(a) - purgeTime(b)).slice(0, limit);
+  }
+
+  #inBin(): SessionRecord[] {
+    return [...this.#binned].map((uid) => this.#byUid.get(uid) as SessionRecord);
+  }
+
   drafting(afterUid: string, limit: number): SessionRecord[] {
     const uids = [...this.#drafting].filter((uid) => uid > afterUid).sort();
     return uids.slice(0, limit).map((uid) => this.#byUid.get(uid) as SessionRecord);
@@ -171,6 +194,7 @@ export class RecordTable {
       if (uids === undefined) this.#sweepable.set(sweepMs, new Set([record.uid]));
       else uids.add(record.uid);
     }
+    if (record.bin !== undefined) this.#binned.add(record.uid);
     if (record.deleted) return;
     this.#living.set(record.sessionId, record);
     this.#order.add(record);
@@ -187,6 +211,7 @@ export class RecordTable {
       uids?.delete(record.uid);
       if (uids?.size === 0) this.#sweepable.delete(sweepMs);
     }
+    this.#binned.delete(record.uid);
     if (record.deleted) return;
     this.#living.delete(record.sessionId);
     this.#drafting.delete(record.uid);
@@ -195,6 +220,13 @@ export class RecordTable {
     if (record.parentId !== "") removeFrom(this.#children, record.parentId, record);
     for (const name of namesOf(record)) removeFrom(this.#named, name, record);
   }
+}
+
+/** The last delete first. */
+function byDeletion(a: SessionRecord, b: SessionRecord | NonNullable<BinPage["after"]>): number {
+  const time = "bin" in b || "uid" in b ? (b.bin?.deleteTimeMicros ?? 0) : b.deleteTimeMicros;
+  const later = time - (a.bin?.deleteTimeMicros ?? 0);
+  return later || (a.sessionId > b.sessionId ? -1 : a.sessionId < b.sessionId ? 1 : 0);
 }
 
 /** The time from which a sweep has work with a record; null when it has none. */

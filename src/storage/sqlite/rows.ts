@@ -140,6 +140,8 @@ export function recordToRow(record: NextRecord): Bound[] {
     toColumn(log),
     namedLogs.length === 0 ? null : JSON.stringify(namedLogs),
     drafts.length === 0 ? null : JSON.stringify(drafts),
+    record.bin?.deleteTimeMicros ?? null,
+    record.bin?.purgeTimeMicros ?? null,
     JSON.stringify({ ...rest, version } satisfies RecordBody),
   ];
 }
@@ -157,7 +159,7 @@ function listOf<T>(column: string | null): readonly T[] {
 export function rowToRecord(row: Row): SessionRecord {
   const [uid, forks, sessionId, parentId, owner, creatorKey, updateTimeMicros, , revision, deleted, , ...content] =
     row as RecordColumns;
-  const [log, namedLogs, drafts, body] = content;
+  const [log, namedLogs, drafts, , , body] = content;
   const { version, ...rest } = JSON.parse(body) as RecordBody;
   return {
     ...rest,
@@ -192,6 +194,8 @@ type RecordColumns = readonly [
   string,
   string | null,
   string | null,
+  number | null,
+  number | null,
   string,
 ];
 /** The part kept as JSON, in which `sessionRevision` is called `version`. */

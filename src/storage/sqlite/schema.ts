@@ -165,6 +165,16 @@ CREATE TABLE title_words (
 const OF_LISTS = ["listed", "title_words"];
 const OF_ATTACHMENTS = ["attachments", "attachment_pieces", "attachment_names"];
 
+/** What version 5 adds for deleted sessions that can be brought back; both columns are null in all other records. */
+const BIN = `
+ALTER TABLE sessions ADD COLUMN delete_time INTEGER;
+ALTER TABLE sessions ADD COLUMN purge_time INTEGER;
+CREATE INDEX sessions_in_bin ON sessions (namespace, delete_time, session_id) WHERE delete_time IS NOT NULL;
+CREATE INDEX sessions_in_bin_by_owner ON sessions (namespace, owner, delete_time, session_id) WHERE delete_time IS NOT NULL;
+CREATE INDEX sessions_in_bin_by_id ON sessions (namespace, session_id, delete_time) WHERE delete_time IS NOT NULL;
+CREATE INDEX sessions_to_purge ON sessions (namespace, purge_time) WHERE purge_time IS NOT NULL;
+`;
+
 const TODOS = `
 CREATE TABLE todos (
 	namespace TEXT NOT NULL PRIMARY KEY,
@@ -209,12 +219,12 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED}`;
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED} ${BIN}`;
     if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, tables);
     if (version === 2) db.exec(OWNERS);
     if (version === 2 || version === 3) db.exec(ATTACHMENTS);
-    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED}`);
+    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED} ${BIN}`);
     if (version > 0) listSessions(db);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });

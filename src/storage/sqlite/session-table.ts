@@ -1,4 +1,6 @@
 import type {
+  BinFilter,
+  BinPage,
   ExpiryBounds,
   NextRecord,
   RecordFilter,
@@ -13,7 +15,7 @@ import { LabelTable, pageOf } from "./label-table.js";
 import { ListedTable } from "./listed-table.js";
 import { RecordCache } from "./record-cache.js";
 import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
-import type { Row, Statements } from "./statements.js";
+import type { Row, Statement, Statements } from "./statements.js";
 
 /**
  * The records of one namespace. All methods are synchronous; changes must be made inside a transaction that the caller
@@ -115,6 +117,29 @@ export class SessionTable {
     if (this.living(record.sessionId) !== null) return "exists";
     this.replace({ ...record, revision: before.revision + 1 }, before.revision);
     return "published";
+  }
+
+  revive(record: NextRecord, ifRevision: number): SessionRecord | "exists" | null {
+    // Rule: undelete-if-free.
+    if (this.byUid(record.uid)?.revision === ifRevision && this.living(record.sessionId) !== null) return "exists";
+    return this.replace(record, ifRevision);
+  }
+
+  binned({ owner, sessionId }: BinFilter, { limit, after }: BinPage): SessionRecord[] {
+    const { binned, binnedAfter, ownedBinned, ownedBinnedAfter, binnedById, binnedByIdAfter } = this.#sql;
+    const scope = (texts: readonly string[]) => [this.namespace, ...texts.map(toColumn)];
+    const place = after === undefined ? [] : [after.deleteTimeMicros, toColumn(after.sessionId)];
+    const rows = () => {
+      const one = (first: Statement, later: Statement, texts: readonly string[]) =>
+        (after === undefined ? first : later).all(...scope(texts), ...place, limit);
+      if (sessionId !== undefined) return one(binnedById, binnedByIdAfter, [sessionId]);
+      return owner === undefined ? one(binned, binnedAfter, []) : one(ownedBinned, ownedBinnedAfter, [owner]);
+    };
+    return rows().map(rowToRecord);
+  }
+
+  toPurge(untilMicros: number, limit: number): SessionRecord[] {
+    return this.#sql.toPurge.all(this.namespace, untilMicros, limit).map(rowToRecord);
   }
 
   addFork(uid: string, delta: number): boolean {

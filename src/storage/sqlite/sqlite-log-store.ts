@@ -14,6 +14,7 @@ import type {
   OwnedPlace,
   Range,
   RangeOptions,
+  RecordBin,
   RecordFilter,
   RecordPage,
   RecordQueries,
@@ -60,6 +61,7 @@ export class SqliteLogStore implements LogStore {
   readonly #namings: NamingTable;
   readonly attachments: AttachmentTable;
   readonly queries: RecordQueries;
+  readonly bin: RecordBin;
   /** The store's clock, in milliseconds. All processes of a file are on one machine. */
   readonly #now: () => number;
   readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
@@ -85,6 +87,7 @@ export class SqliteLogStore implements LogStore {
     const tables = { sessions: this.#sessions, rows: this.#attachments, namings: this.#namings };
     this.attachments = new SqliteAttachmentTable(connection, tables);
     this.queries = new RecordFinder(connection, this.#sessions);
+    this.bin = binOf(connection, this.#sessions);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
     if (search)
@@ -356,4 +359,15 @@ export class SqliteLogStore implements LogStore {
     const owners = [this.#messages.nextOwner(from), this.#attachments.nextOwner(from)];
     return owners.filter((uid) => uid !== undefined).sort(byColumn)[0];
   }
+}
+
+function binOf(connection: SqliteConnection, sessions: SessionTable): RecordBin {
+  return {
+    list: async (filter, page, call) => connection.read(() => sessions.binned(filter, page), call),
+    listDue: async (untilMicros, limit, call) => connection.read(() => sessions.toPurge(untilMicros, limit), call),
+    revive: async (record, ifRevision, call) => {
+      const kept = structuredClone(record);
+      return connection.write(() => sessions.revive(kept, ifRevision), call);
+    },
+  };
 }

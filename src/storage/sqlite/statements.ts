@@ -6,7 +6,7 @@ import { ATTACHMENT_SQL, IDS_AT_ONCE } from "./attachment-sql.js";
  */
 const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS BLOB)";
 const FIELDS =
-  "session_id, parent_id, owner, creator_key, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, body";
+  "session_id, parent_id, owner, creator_key, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, delete_time, purge_time, body";
 const RECORD = `uid, forks, ${FIELDS}`;
 /** How many columns a record has. */
 export const RECORD_COLUMNS = RECORD.split(", ").length;
@@ -28,6 +28,9 @@ const OWNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND owner = ? 
 /** Reads the index alone, so bodies are never touched. */
 const OF_USAGE =
   "FROM messages INDEXED BY messages_by_usage WHERE log = ? AND seq BETWEEN ? AND ? AND usage IS NOT NULL";
+const BINNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND delete_time IS NOT NULL`;
+const AFTER_DELETED = "AND (delete_time, session_id) < (?, ?)";
+const LAST_DELETED = "ORDER BY delete_time DESC, session_id DESC LIMIT ?";
 
 /** The columns of a message in a page. */
 const MESSAGE = "json_array(seq, id, timestamp, role, messages.session_id, origin, octet_length(messages.body))";
@@ -86,12 +89,12 @@ export const SQL = {
     WHERE (log, seq) > (?, ?) AND log < ? AND id IS NOT NULL ORDER BY log, seq LIMIT ?`,
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
-  insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   logsOfRecord: "SELECT update_time, deleted, log, named_logs, drafts FROM sessions WHERE uid = ? AND namespace = ?",
   ownerExists: "SELECT 1 FROM sessions WHERE uid = ?",
   recordByUid: `SELECT ${RECORD} FROM sessions WHERE uid = ? AND namespace = ?`,
   recordById: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND session_id = ? AND deleted = 0`,
-  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
+  updateRecord: `UPDATE sessions SET (${FIELDS}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE uid = ?`,
   addBytes: "UPDATE sessions SET bytes = max(0, bytes + ?) WHERE uid = ? AND namespace = ? AND bytes IS NOT NULL",
   setBytes: "UPDATE sessions SET bytes = ? WHERE uid = ? AND namespace = ?",
   usage: `SELECT (SELECT count(*) FROM sessions INDEXED BY sessions_by_time WHERE namespace = ?1 AND deleted = 0), count(*),
@@ -124,6 +127,13 @@ export const SQL = {
   deleteWord: "DELETE FROM title_words WHERE namespace = ? AND word = ? AND uid = ?",
   /** Rule: sweep-unforked-only. */
   toSweep: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND forks = 0 AND sweep_at IS NOT NULL AND sweep_at <= ? ORDER BY sweep_at LIMIT ?`,
+  binned: `${BINNED} ${LAST_DELETED}`,
+  binnedAfter: `${BINNED} ${AFTER_DELETED} ${LAST_DELETED}`,
+  ownedBinned: `${BINNED} AND owner = ? ${LAST_DELETED}`,
+  ownedBinnedAfter: `${BINNED} AND owner = ? ${AFTER_DELETED} ${LAST_DELETED}`,
+  binnedById: `${BINNED} AND session_id = ? ${LAST_DELETED}`,
+  binnedByIdAfter: `${BINNED} AND session_id = ? ${AFTER_DELETED} ${LAST_DELETED}`,
+  toPurge: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND purge_time IS NOT NULL AND purge_time <= ? ORDER BY purge_time LIMIT ?`,
   drafting: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND drafts IS NOT NULL AND uid > ? ORDER BY uid LIMIT ?`,
   toExpire: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND expire_time IS NOT NULL AND expire_time <= ? ORDER BY expire_time LIMIT ?`,
   unchanged: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND update_time <= ? ORDER BY update_time, session_id LIMIT ?`,

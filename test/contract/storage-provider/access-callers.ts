@@ -91,6 +91,9 @@ export const SESSION_OPERATIONS: Readonly<Record<string, OperationCall>> = {
 export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
   "listSessions",
   "visibleSessions",
+  // Their cases are in bin.ts.
+  "listDeletedSessions",
+  "undeleteSession",
   "eraseMessage",
   "eraseOwner",
   "endAbandonedDrafts",

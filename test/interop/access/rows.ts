@@ -53,6 +53,7 @@ export const ACCESS_ROWS: Readonly<Record<Rpc, AccessRow | readonly AccessRow[]>
       request: () => ({ view: "SESSION_VIEW_FULL", limit: 1000 }),
     },
     { scope: "read", ticket: "none", about: "list", what: "below it", request: (parentId) => ({ parentId }) },
+    { scope: "read", ticket: "none", about: "list", what: "deleted", request: () => ({ deleted: true, limit: 1000 }) },
   ],
   "SessionService.UpdateSession": { ...KEY_WRITE, request: (sessionId) => ({ sessionId, metadata: { a: 1 } }) },
   "SessionService.DeleteSession": { ...KEY_WRITE, isDestructive: true, request: (sessionId) => ({ sessionId }) },
@@ -68,6 +69,7 @@ export const ACCESS_ROWS: Readonly<Record<Rpc, AccessRow | readonly AccessRow[]>
   "SessionService.UnrevertSession": { ...KEY_WRITE, request: (sessionId) => ({ sessionId }) },
   "SessionService.CreateTicket": { ...KEY_WRITE, request: (sessionId) => ({ sessionId, scope: "read" }) },
   "SessionService.RevokeTickets": { ...KEY_WRITE, isDestructive: true, request: (sessionId) => ({ sessionId }) },
+  "SessionService.UndeleteSession": { ...KEY_WRITE, request: (sessionId) => ({ sessionId }) },
   "MessageService.AppendMessage": [
     { ...WRITE, request: (sessionId) => ({ sessionId, message }) },
     {

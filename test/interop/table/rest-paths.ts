@@ -23,6 +23,7 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
   "SessionService.UnrevertSession": { method: "POST", path: "/session/{sessionId}/unrevert", body: "*" },
   "SessionService.CreateTicket": { method: "POST", path: "/session/{sessionId}/ticket", body: "*" },
   "SessionService.RevokeTickets": { method: "POST", path: "/session/{sessionId}/ticket:revoke", body: "*" },
+  "SessionService.UndeleteSession": { method: "POST", path: "/session/{sessionId}/undelete", body: "*" },
   "MessageService.AppendMessage": { method: "POST", path: "/session/{sessionId}/message", body: "message" },
   "MessageService.AppendMessages": { method: "POST", path: "/session/{sessionId}/message:batch", body: "*" },
   "MessageService.GetMessage": { method: "GET", path: "/session/{sessionId}/message/{messageId}" },

@@ -45,6 +45,7 @@ const FORKED: readonly Call[] = [
   ...GIVEN,
   ["SessionService.ForkSession", { sessionId: "s", newSessionId: "f", upToMessageId: "m2" }],
 ];
+const DELETED: readonly Call[] = [...GIVEN, ["SessionService.DeleteSession", { sessionId: "s" }]];
 const REVERTED: readonly Call[] = [...GIVEN, ["SessionService.RevertSession", { sessionId: "s", upToMessageId: "m1" }]];
 
 const TIMES = { createTime: "$any", updateTime: "$any" };
@@ -56,6 +57,7 @@ const SESSION = {
   messageCount: "3",
   revision: "$any",
 };
+const { messageCount: _count, ...BASIC } = SESSION;
 const FORK = {
   ...SESSION,
   sessionId: "f",
@@ -557,6 +559,46 @@ export const SESSION_ROWS: readonly Row[] = [
     what: "an unknown session",
     request: { sessionId: "nobody" },
     error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.UndeleteSession",
+    what: "after a delete",
+    given: DELETED,
+    request: { sessionId: "s" },
+    answer: SESSION,
+  },
+  {
+    rpc: "SessionService.UndeleteSession",
+    what: "again",
+    given: [...DELETED, ["SessionService.UndeleteSession", { sessionId: "s" }]],
+    request: { sessionId: "s" },
+    answer: SESSION,
+  },
+  {
+    rpc: "SessionService.UndeleteSession",
+    what: "while another session has the id",
+    given: [...DELETED, CREATE],
+    request: { sessionId: "s" },
+    error: { code: "already_exists", message: 'Session "s" exists already' },
+  },
+  {
+    rpc: "SessionService.UndeleteSession",
+    what: "an unknown session",
+    request: { sessionId: "nobody" },
+    error: NO_SESSION,
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "deleted ones",
+    given: DELETED,
+    request: { deleted: true },
+    answer: { sessions: [{ ...BASIC, deleteTime: "$any", purgeTime: "$any" }] },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "deleted ones with a label",
+    request: { deleted: true, label: ["a=1"] },
+    error: { code: "invalid_argument", message: "deleted and label exclude each other" },
   },
   {
     rpc: "SessionService.CreateTicket",

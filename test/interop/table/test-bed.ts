@@ -55,7 +55,12 @@ export class TestBed {
     const ticketSecretFile = makesTickets ? join(folder, "ticket-secret") : undefined;
     if (ticketSecretFile !== undefined) await writeFile(ticketSecretFile, newTicketSecret());
     const logger = createLogger("silent");
-    const storage = await openStorage("memory:", { limits: DEFAULT_LIMITS, logger, search: true });
+    const storage = await openStorage("memory:", {
+      limits: DEFAULT_LIMITS,
+      logger,
+      search: true,
+      undeleteMs: 86_400_000,
+    });
     const pools = new Pools(storage, DEFAULT_LIMITS, logger);
     const hanging = { calls: 0 };
     const onCall = () => {

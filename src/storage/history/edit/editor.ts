@@ -6,7 +6,7 @@ import { inOrder } from "../../../domain/labels.js";
 import type { SessionChange } from "../../../domain/session.js";
 import type { StorageProvider, TruncateOptions } from "../../storage-provider.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { DraftRef, NextRecord, SessionRecord } from "../log-store.js";
+import type { BinTimes, DraftRef, NextRecord, SessionRecord } from "../log-store.js";
 import { type Located, locateOnHead } from "../read/lookup.js";
 import { openDrafts } from "../record-facts.js";
 import { Again, isDefinite } from "../retries.js";
@@ -83,13 +83,13 @@ export class Editor {
     });
   }
 
-  /** Implements {@link StorageProvider.deleteSession}. */
-  delete(sessionId: string, call?: Call): Promise<void> {
+  /** Implements {@link StorageProvider.deleteSession}. `bin` gives the times of a session that can be brought back. */
+  delete(sessionId: string, bin: (record: SessionRecord) => Promise<BinTimes | undefined>, call?: Call): Promise<void> {
     return this.#context.retrying(sessionId, call, async (saw) => {
       const head = await this.settledHead(sessionId, call);
       saw(head);
       await this.#endOpen(head.record, openDrafts(head.record), call);
-      if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
+      if (!(await this.#writer.commitDeletion(head, await bin(head.record), call))) throw new Again();
     });
   }
 
@@ -109,7 +109,7 @@ export class Editor {
         await this.#fixExpiry(head, call);
         await this.#endDrafts(head.record, open, call);
       }
-      if (!(await this.#writer.commitDeletion(head, call))) throw new Again();
+      if (!(await this.#writer.commitDeletion(head, undefined, call))) throw new Again();
       return true;
     });
   }

@@ -73,9 +73,9 @@ export class ErasureMarks {
     return this.#context.retrying(seen.sessionId, call, async (saw) => {
       const record = known ?? (await this.#context.store.readRecordByUid(seen.uid, call));
       known = null;
-      // A tombstone needs no change, because nobody appends to it or follows it. Neither does a session that is being
-      // restored, because its messages come from a file.
-      if (!record || record.deleted) return false;
+      // A tombstone needs no change unless it can be brought back, because nobody appends to it or follows it. Neither
+      // does a session that is being restored, because its messages come from a file.
+      if (!record || (record.deleted && !record.bin)) return false;
       saw(record);
       const change = plan(record);
       if (change === null) return false;

@@ -7,6 +7,7 @@ import type { HistoryContext } from "../heads.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../log-store.js";
 import { openSegments } from "../read/pieces.js";
 import { recordBatches } from "../record-batches.js";
+import { tombstoneOf } from "../record-facts.js";
 import { nextOf, type RecordReplacer } from "../write/record-replacer.js";
 import { overwrite } from "./erased-drafts.js";
 import { ErasedPlaces } from "./erased-places.js";
@@ -82,10 +83,17 @@ export class OwnerEraser {
 
   /** The tombstone of a record; null when its session has changed its owner, or was swept away. */
   async #deleted(seen: SessionRecord, owner: string, options: EraseOptions): Promise<SessionRecord | null> {
-    if (seen.deleted) return seen;
-    await this.#parts.deleteSession(seen, { ...options, access: { owner } });
-    const record = await this.#parts.context.store.readRecordByUid(seen.uid, options);
-    return record?.deleted && record.owner === owner ? record : null;
+    const { context, replacer, deleteSession } = this.#parts;
+    for (let record = seen; record.owner === owner; ) {
+      if (record.deleted && !record.bin) return record;
+      // Rule: erased-leaves-the-bin.
+      if (record.bin) await replacer.replace(record, tombstoneOf(nextOf(record)), options);
+      else await deleteSession(record, { ...options, access: { owner } });
+      const now = await context.store.readRecordByUid(seen.uid, options);
+      if (now === null || now.revision === record.revision) return null;
+      record = now;
+    }
+    return null;
   }
 
   /**

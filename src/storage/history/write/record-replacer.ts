@@ -22,7 +22,7 @@ export class RecordReplacer {
     const { options, store } = this.#context;
     // The log that version 0.1.0 kept for older messages loses its name: ranges of it may be swept.
     const namedLogs = next.namedLogs.filter(({ purpose }) => purpose !== "older");
-    const dropped = next.deleted ? [] : droppedRanges(record, { ...next, namedLogs });
+    const dropped = next.deleted && next.bin === undefined ? [] : droppedRanges(record, { ...next, namedLogs });
     const full: NextRecord = {
       ...next,
       revision: record.revision + 1,

@@ -1,6 +1,7 @@
 import type { Call } from "../../../domain/call.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
-import type { EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
+import type { BinTimes, EditMark, NextRecord, Segment, SessionRecord, SingleEdit } from "../log-store.js";
+import { tombstoneOf } from "../record-facts.js";
 import { undoAt } from "../undo.js";
 import { clearIfOrphaned } from "./orphans.js";
 import { OwnSeals } from "./own-seals.js";
@@ -89,26 +90,36 @@ export class RecordWriter {
   }
 
   /**
-   * Seals the open log and makes the record a tombstone. It keeps the owner, so that an erasure of everything of that
-   * owner finds it. Resolves to false when somebody else was first.
+   * Seals the open log and makes the record a tombstone, which the session can be brought back from if there are times
+   * of that. Resolves to false when somebody else was first.
    */
-  async commitDeletion(head: Head, call?: Call): Promise<boolean> {
+  async commitDeletion(head: Head, bin: BinTimes | undefined, call?: Call): Promise<boolean> {
     const { record } = head;
     if (!(await this.#sealAt(head, call))) return false;
-    const next = {
-      ...nextOf(record),
-      title: "",
-      metadata: undefined,
-      labels: undefined,
-      expireTimeMicros: undefined,
-      drafts: [],
-      deleted: true,
-    };
+    const next = bin === undefined ? tombstoneOf(nextOf(record)) : await this.#binned(head, bin, call);
     const stored = await this.#replacer.replace(record, next, call);
     if (!stored) return false;
     this.#ownSeals.forget(record);
     this.#context.quotas.noteDeleted(record);
     return true;
+  }
+
+  /** The record as a tombstone that keeps the session as it is, with an open log that nobody knows. */
+  async #binned(head: Head, bin: BinTimes, call?: Call): Promise<NextRecord> {
+    const { record } = head;
+    return {
+      ...nextOf(record),
+      segments: visibleSegments(head),
+      log: this.#context.newLog(record.uid),
+      lastTimestampMicros: head.lastTimestampMicros ?? 0,
+      undo: undoAt(record, head.seq),
+      drafts: await this.#draftsAfter(head, [], call),
+      // Rule: tickets-stay-ended.
+      ticketGeneration: (record.ticketGeneration ?? 0) + 1,
+      deleted: true,
+      markedAtMs: null,
+      bin,
+    };
   }
 
   /**

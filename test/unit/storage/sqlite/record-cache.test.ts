@@ -11,7 +11,7 @@ function rowOf(uid: string, title: string): Row {
     segments: [{ log: `${uid}.0`, first: 1, last: 2 }],
     version: 1,
   });
-  return [uid, 0, "s", "", "", null, 10, null, 1, 0, null, `${uid}.1`, null, null, body];
+  return [uid, 0, "s", "", "", null, 10, null, 1, 0, null, `${uid}.1`, null, null, null, null, body];
 }
 
 describe("RecordCache", () => {

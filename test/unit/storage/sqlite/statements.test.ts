@@ -81,6 +81,16 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   insertWord: "",
   deleteWord: "title_words USING PRIMARY KEY (namespace=? AND word=? AND uid=?)",
   toSweep: "sessions USING INDEX sessions_to_sweep (namespace=? AND sweep_at>? AND sweep_at<?)",
+  binned: "sessions USING INDEX sessions_in_bin (namespace=? AND delete_time>?)",
+  binnedAfter:
+    "sessions USING INDEX sessions_in_bin (namespace=? AND delete_time>? AND (delete_time,session_id)<(?,?))",
+  ownedBinned: "sessions USING INDEX sessions_in_bin_by_owner (namespace=? AND owner=? AND delete_time>?)",
+  ownedBinnedAfter:
+    "sessions USING INDEX sessions_in_bin_by_owner (namespace=? AND owner=? AND delete_time>? AND (delete_time,session_id)<(?,?))",
+  binnedById: "sessions USING INDEX sessions_in_bin_by_id (namespace=? AND session_id=? AND delete_time>?)",
+  binnedByIdAfter:
+    "sessions USING INDEX sessions_in_bin_by_id (namespace=? AND session_id=? AND delete_time>? AND delete_time<?)",
+  toPurge: "sessions USING INDEX sessions_to_purge (namespace=? AND purge_time>? AND purge_time<?)",
   drafting: "sessions USING INDEX sessions_drafting (namespace=? AND uid>?)",
   toExpire: "sessions USING INDEX sessions_to_expire (namespace=? AND expire_time>? AND expire_time<?)",
   unchanged: "sessions USING INDEX sessions_by_time (namespace=? AND update_time<?)",

@@ -20,6 +20,7 @@ from sessionpool.v1.session_service_pb2 import (
     Session,
     SessionView,
     ShareSessionRequest,
+    UndeleteSessionRequest,
     UnrevertSessionRequest,
     UpdateSessionRequest,
 )
@@ -82,6 +83,14 @@ class Sessions(Calls):
         request = LoadSessionRequest(session_id=session_id, limit=limit, page_token=page_token)
         return await self._again(self.sessions.LoadSession, request)
 
+    async def undelete_session(self, session_id: str) -> Session:
+        """Brings back the session with this id that was deleted last, as it was, and returns it.
+
+        Servers keep deleted sessions for a while if they have `--undelete-days`. `NOT_FOUND`: there is no such deleted
+        session. `ALREADY_EXISTS`: another session has the id now.
+        """
+        return await self._again(self.sessions.UndeleteSession, UndeleteSessionRequest(session_id=session_id))
+
     async def list_sessions(
         self,
         *,
@@ -90,13 +99,15 @@ class Sessions(Calls):
         owner: str = "",
         no_owner: bool = False,
         view: Literal["basic", "full"] = "basic",
+        deleted: bool = False,
         page_size: int | None = None,
     ) -> AsyncIterator[Session]:
         """Yields all sessions, the most recently updated first.
 
         `parent_id` and `labels` select those with this parent and all of these labels, which are a mapping, or texts
         like `key=value`. `owner` selects those of one owner, and `no_owner` those without one. The view `full` adds
-        `message_count` and `last_message`, and takes longer. Pages are read as they are needed.
+        `message_count` and `last_message`, and takes longer. With `deleted`, it yields those that `undelete_session` can
+        bring back, the newest delete first; then only `owner` and `no_owner` select. Pages are read as they are needed.
         """
         if view not in _VIEWS:
             raise ValueError(f"view must be one of {', '.join(_VIEWS)}, not {view!r}")
@@ -106,6 +117,7 @@ class Sessions(Calls):
             owner=owner,
             no_owner=no_owner,
             view=_VIEWS[view],
+            deleted=deleted,
             limit=page_size,
         )
         while True:
