@@ -18,6 +18,11 @@ export function listStatements(s: string) {
     ownedLabeledAll: labeledAll(s, "$7::text"),
     sweepable: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.forks = 0 AND s.sweep_time <= $2
       ORDER BY s.sweep_time ${limit("$3")}`,
+    binned: binned(s, ""),
+    ownedBinned: binned(s, "AND s.owner = $5"),
+    binnedById: binned(s, "AND s.session_id = $5"),
+    toPurge: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.purge_time <= $2
+      ORDER BY s.purge_time ${limit("$3")}`,
     drafting: `${living} AND s.drafts > 0 AND s.uid > $2 ORDER BY s.uid ${limit("$3")}`,
     expired: `(${living} AND s.expire_time <= $2 ORDER BY s.expire_time ${limit("$4")})
       UNION ALL
@@ -27,6 +32,14 @@ export function listStatements(s: string) {
     scan: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.uid > $2 AND NOT s.blocked
       ORDER BY s.uid ${limit("$3")}`,
   };
+}
+
+/** Deleted sessions that can be brought back, after the place $2 and $3, the newest delete first. */
+function binned(s: string, condition: string): string {
+  return `SELECT ${RECORD} FROM ${s}.sessions AS s
+    WHERE s.namespace = $1 ${condition} AND s.delete_time IS NOT NULL
+      AND (s.delete_time, s.session_id) < ($2::bigint, $3::text)
+    ORDER BY s.delete_time DESC, s.session_id DESC ${limit("$4")}`;
 }
 
 /** Sessions after the place $2 and $3, the most recently updated first. */

@@ -3,6 +3,8 @@ import type { MessageIdentity } from "../../domain/erasure.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type {
   AttachmentTable,
+  BinFilter,
+  BinPage,
   Entry,
   ExpiryBounds,
   LogStore,
@@ -12,6 +14,7 @@ import type {
   OwnedPlace,
   Range,
   RangeOptions,
+  RecordBin,
   RecordFilter,
   RecordPage,
   Segment,
@@ -41,6 +44,7 @@ export class PostgresLogStore implements LogStore {
   readonly #records: PostgresRecords;
   readonly #logs: PostgresLogs;
   readonly attachments: AttachmentTable;
+  readonly bin: RecordBin;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: NonNullable<LogStore["subscribe"]>;
 
@@ -50,6 +54,11 @@ export class PostgresLogStore implements LogStore {
     this.#records = new PostgresRecords(shared, namespace);
     this.#logs = new PostgresLogs(shared, namespace);
     this.attachments = new PostgresAttachments(shared, namespace);
+    this.bin = {
+      list: (filter, page, call) => this.#listBinned(filter, page, call),
+      listDue: (untilMicros, limit, call) => this.#list(shared.sql.toPurge, [untilMicros, limit], call),
+      revive: (record, ifRevision, call) => this.#records.revive(record, ifRevision, call),
+    };
     if (shared.indexed) {
       const searching = new PostgresSearch(shared, namespace);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);
@@ -121,6 +130,14 @@ export class PostgresLogStore implements LogStore {
     if (owner !== undefined) return this.#list(sql.owned, [...place, parent, ...whose], call);
     if (parentId !== "") return this.#list(sql.children, [...place, parent], call);
     return this.#list(sql.newestFirst, place, call);
+  }
+
+  #listBinned({ owner, sessionId }: BinFilter, { limit, after }: BinPage, call?: Call) {
+    const { sql } = this.#shared;
+    const place = [after?.deleteTimeMicros ?? Number.MAX_SAFE_INTEGER, toColumn(after?.sessionId ?? LAST_ID), limit];
+    if (sessionId !== undefined) return this.#list(sql.binnedById, [...place, toColumn(sessionId)], call);
+    if (owner !== undefined) return this.#list(sql.ownedBinned, [...place, toColumn(owner)], call);
+    return this.#list(sql.binned, place, call);
   }
 
   listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {

@@ -115,11 +115,7 @@ export class PostgresRecords {
         // Rule: compare-and-set.
         const after = recordOf(await pool.run(sql.replace, values, limited));
         if (after !== null || !isRepeat) return after;
-        const [stored] = await pool.run(sql.writeOf, scope, limited);
-        const found = stored && toRecord(stored.slice(1));
-        if (stored?.[0] === write) return found as SessionRecord;
-        if (found?.revision === ifRevision + 1) return null;
-        return "unknown";
+        return this.#outcomeOf(record, ifRevision, write, limited);
       }),
     );
     if (replaced === "unknown") throw unknown(record, "changed");
@@ -151,11 +147,48 @@ export class PostgresRecords {
     return outcome;
   }
 
+  async revive(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | "exists" | null> {
+    const { pool, sql, changes } = this.#shared;
+    const write = newWrite();
+    const scope = [toColumn(record.uid), this.#namespace];
+    const values = [...scope, ifRevision, ...recordValues(record, write)];
+    const revived = await this.#inTurn(record.uid, call, (limited) =>
+      pool.settle(limited, async (isRepeat) => {
+        try {
+          const after = recordOf(await pool.run(sql.replace, values, limited));
+          if (after !== null || !isRepeat) return after;
+        } catch (error) {
+          if (takenKey(error) === null) throw error;
+          // An earlier send may still arrive, once the other session is deleted.
+          return isRepeat ? "unknown" : "exists";
+        }
+        return this.#outcomeOf(record, ifRevision, write, limited);
+      }),
+    );
+    if (revived === "unknown") throw unknown(record, "brought back");
+    if (revived !== null && revived !== "exists") changes.tell(record.uid);
+    return revived;
+  }
+
   async delete(uid: string, call?: Call): Promise<boolean> {
     const { pool, sql } = this.#shared;
     const values = [toColumn(uid), this.#namespace];
     const work = async (limited: Call) => (await pool.writeOnce(sql.deleteRecord, values, limited)).length === 1;
     return this.#inTurn(uid, call, work);
+  }
+
+  /** What has become of a replacement whose answer was lost. */
+  async #outcomeOf(
+    { uid }: NextRecord,
+    ifRevision: number,
+    write: number,
+    call?: Call,
+  ): Promise<SessionRecord | "unknown" | null> {
+    const { pool, sql } = this.#shared;
+    const [stored] = await pool.run(sql.writeOf, [toColumn(uid), this.#namespace], call);
+    const found = stored && toRecord(stored.slice(1));
+    if (stored?.[0] === write) return found as SessionRecord;
+    return found?.revision === ifRevision + 1 ? null : "unknown";
   }
 
   #inTurn<T>(uid: string, call: Call | undefined, work: (limited: Call) => Promise<T>): Promise<T> {

@@ -7,6 +7,7 @@ import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
 import {
   ATTACHMENT_TABLES,
+  attachmentsSql,
   ownersSql,
   SCHEMA_VERSION,
   type SEARCH_INDEXES,
@@ -54,7 +55,7 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
   await checkServer(pool);
   const found = await versionOf(pool, schema);
   if (found === undefined) await pool.withClient((client) => makeSchema(client, options));
-  if (found === 1 || found === 2) await pool.withClient((client) => upgradeSchema(client, schema));
+  if (isOlder(found)) await pool.withClient((client) => upgradeSchema(client, schema));
   const version = await versionOf(pool, schema);
   if (version === undefined) {
     throw new DomainError("failed_precondition", `Table meta of schema ${quoted(schema)} is not session-pool's`);
@@ -81,12 +82,18 @@ export function upgradeScript(schema: string, role: string): string {
 DO $upgrade$ BEGIN
 IF (SELECT version FROM ${s}.meta WHERE id = 1) = 1 THEN
 ${ownersSql(schema)}END IF;
+IF (SELECT version FROM ${s}.meta WHERE id = 1) < 3 THEN
+${attachmentsSql(schema)}END IF;
 END $upgrade$;
-${upgradeSql(schema, 2)}
+${upgradeSql(schema, 3)}
 GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, ATTACHMENT_TABLES)} TO ${quoted(role)};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${quoted(role)};
 COMMIT;
 `;
+}
+
+function isOlder(version: unknown): version is 1 | 2 | 3 {
+  return version === 1 || version === 2 || version === 3;
 }
 
 function tablesOf(s: string, names: readonly string[]): string {
@@ -161,7 +168,7 @@ async function upgradeSchema(client: pg.ClientBase, schema: string): Promise<voi
   await alone(client, schema, { refusal, command: "schema --upgrade" }, async () => {
     const { rows } = await client.query(`SELECT version FROM ${quoted(schema)}.meta WHERE id = 1`);
     const version: unknown = rows[0]?.version;
-    if (version === 1 || version === 2) await client.query(upgradeSql(schema, version));
+    if (isOlder(version)) await client.query(upgradeSql(schema, version));
   });
 }
 

@@ -4,8 +4,11 @@ import { countBytesSql } from "./functions.js";
 import { quoted } from "./postgres-url.js";
 import { MARKS } from "./words-column.js";
 
-/** The version of the tables. Since 2, sessions have owners; since 3, there are attachments. */
-export const SCHEMA_VERSION = 3;
+/**
+ * The version of the tables. Since 2, sessions have owners; since 3, there are attachments; 4 adds what stands below
+ * under NEWEST.
+ */
+export const SCHEMA_VERSION = 4;
 
 /**
  * Makes everything in a schema that is empty or missing. Every statement names the schema, so `search_path`, which the
@@ -101,8 +104,9 @@ ${upgradeSql(schema, 1)}`;
  * Turns version `from` into the newest one. A new schema gets what is new in the same way, so that it is the same as
  * one that was upgraded.
  */
-export function upgradeSql(schema: string, from: 1 | 2): string {
-  return `${from === 1 ? ownersSql(schema) : ""}${attachmentsSql(schema)}
+export function upgradeSql(schema: string, from: 1 | 2 | 3): string {
+  const steps = [...(from === 1 ? [ownersSql] : []), ...(from < 3 ? [attachmentsSql] : []), ...NEWEST];
+  return `${steps.map((sql) => sql(schema)).join("")}
 UPDATE ${quoted(schema)}.meta SET version = ${SCHEMA_VERSION} WHERE id = 1;
 `;
 }
@@ -143,7 +147,7 @@ ${countBytesSql(schema)}
  *
  * The planner takes no samples of what comes from callers: an emptied table keeps them.
  */
-function attachmentsSql(schema: string): string {
+export function attachmentsSql(schema: string): string {
   const s = quoted(schema);
   return `
 CREATE TABLE ${s}.attachments (
@@ -190,6 +194,22 @@ ALTER TABLE ${s}.attachment_names ALTER COLUMN attachment_id SET STATISTICS 0;
 ${attachmentFunctionsSql(schema)}
 `;
 }
+
+/** Of what version 4 adds, the bin. Both columns are null in all other records. */
+function binSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+ALTER TABLE ${s}.sessions ADD COLUMN delete_time bigint, ADD COLUMN purge_time bigint;
+CREATE INDEX sessions_in_bin ON ${s}.sessions (namespace, delete_time, session_id) WHERE delete_time IS NOT NULL;
+CREATE INDEX sessions_in_bin_by_owner ON ${s}.sessions (namespace, owner, delete_time, session_id)
+  WHERE delete_time IS NOT NULL;
+CREATE INDEX sessions_in_bin_by_id ON ${s}.sessions (namespace, session_id, delete_time) WHERE delete_time IS NOT NULL;
+CREATE INDEX sessions_to_purge ON ${s}.sessions (namespace, purge_time) WHERE purge_time IS NOT NULL;
+`;
+}
+
+/** What version 4 has more than version 3. */
+const NEWEST = [binSql];
 
 export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachment_names"] as const;
 /** The tables that hold what callers write. */
