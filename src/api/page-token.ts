@@ -27,7 +27,7 @@ const DEFAULT_NAMESPACE = "default";
  */
 const MOST_CHARACTERS = 64 * 1024;
 
-type Kind = "messages" | "sessions" | "list" | "deleted" | "search" | "watch" | "attachments" | "annotations";
+type Kind = "messages" | "sessions" | "list" | "deleted" | "search" | "watch" | "attachments" | "annotations" | "feed";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
@@ -40,6 +40,7 @@ const FIELDS: Record<Kind, string> = {
   watch: "string count count",
   attachments: "string string",
   annotations: "string string integer string",
+  feed: "string string",
 };
 
 export function encodeAttachmentToken({ sessionUid, attachmentId }: AttachmentCursor): string {
@@ -208,6 +209,26 @@ export function decodeResumeToken(token: string): FollowPosition {
   const fields = decode("resume_token", "watch", token);
   const [sessionUid, revision, position] = fields as [string, number, number];
   return { sessionUid, revision, position };
+}
+
+/** What a watch of sessions covers, to which its tokens belong. */
+export type FeedScope = ListScope & Pick<SearchFilter, "labels">;
+
+/** A short text for the scope, equal only for equal ones. */
+export function feedDigest({ namespace, owner, labels }: FeedScope): string {
+  return digestOf([namespace, ...new Set(labels.toSorted())], owner);
+}
+
+/** `digest` is that of the scope. */
+export function encodeFeedToken(digest: string, at: string): string {
+  return encode("feed", [digest, at]);
+}
+
+/** Decodes a token of a watch of sessions; refuses one that belongs to a watch with other filters. */
+export function decodeFeedToken(token: string, digest: string): string {
+  const [given, at] = decode("resume_token", "feed", token) as [string, string];
+  if (given === digest) return at;
+  throw invalidArgument("resume_token belongs to a watch of another namespace, label or owner");
 }
 
 function encode(kind: Kind, fields: readonly Scalar[]): string {

@@ -18,7 +18,6 @@ import type {
   UnrevertSessionResponse,
   UpdateSessionRequest,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
-import { NotImplementedError } from "../domain/errors.js";
 import type { SessionChange } from "../domain/session.js";
 import { parseOrder, parseTitleFilter } from "../domain/session-order.js";
 import { pageLimit } from "../domain/validate-page.js";
@@ -29,6 +28,7 @@ import { fromView, toDraft, toMessageWithParts, toSession } from "./convert.js";
 import { listDeletedSessions, undeleteSession } from "./deleted-sessions.js";
 import { maskedFields } from "./field-mask.js";
 import { decodeMessageToken, decodeSessionToken, encodeMessageToken, encodeSessionToken } from "./page-token.js";
+import { watchSessions } from "./session-watch.js";
 import { createTicket, revokeTickets } from "./ticket-handlers.js";
 import { checkBoundsOrder, fromBoundTimestamp, fromExpireTime } from "./timestamps.js";
 
@@ -46,12 +46,8 @@ export const sessionMethods: ServiceMethods<typeof SessionService> = {
   revokeTickets: { scope: "write", ticket: "none", handle: revokeTickets },
   unrevertSession: { scope: "write", ticket: "none", handle: unrevertSession },
   undeleteSession: { scope: "write", ticket: "none", handle: undeleteSession },
-  watchSessions: { scope: "read", ticket: "none", handle: () => lacks("watching sessions") },
+  watchSessions: { scope: "read", ticket: "none", handle: watchSessions },
 };
-
-async function lacks(operation: string): Promise<never> {
-  throw new NotImplementedError("StorageProvider", operation);
-}
 
 async function createSession(request: CreateSessionRequest, context: ApiContext): Promise<Session> {
   const { sessionId, parentId, title, metadata, labels, owner } = request;

@@ -3,6 +3,7 @@ import type { Call } from "../domain/call.js";
 import { checkCall } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import { invalidArgument, NotImplementedError, notFound } from "../domain/errors.js";
+import type { FeedEvent, FeedFilter } from "../domain/feed.js";
 import { ulidFactory } from "../domain/ids.js";
 import { checkLabelFilter } from "../domain/labels.js";
 import type {
@@ -173,6 +174,17 @@ export class SessionPool {
     checkId("session_id", sessionId, this.#root.limits);
     if (typeof from === "number") checkExpected("from_position", from);
     return await this.#storageFor("following messages").followMessages(sessionId, from, call);
+  }
+
+  /**
+   * Follows the sessions that the filter holds, or held before a change, until the call is aborted. `from` is undefined
+   * to begin now, or the `at` of an event. Resolves once the beginning is fixed; the first event is a heartbeat.
+   */
+  async watchSessions(filter: FeedFilter, from?: string, call?: Call): Promise<AsyncIterable<FeedEvent>> {
+    checkCall(call);
+    checkLabelFilter(filter.labels ?? [], this.#root.limits);
+    checkOwner("owner", filter.owner);
+    return await this.#storageFor("watching sessions").watchSessions(filter, from, call);
   }
 
   /**

@@ -18,6 +18,7 @@ import type { Call } from "../domain/call.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../domain/chat-message.js";
 import type { Draft, DraftDelta, DraftVersion } from "../domain/draft.js";
 import { NotImplementedError } from "../domain/errors.js";
+import type { FeedEvent, FeedFilter } from "../domain/feed.js";
 import type { JsonObject } from "../domain/json.js";
 import type {
   DeletedSessionCursor,
@@ -543,6 +544,19 @@ export abstract class StorageProvider {
     _call?: Call,
   ): Promise<AsyncIterable<FollowEvent>> {
     return this.#lacks("following messages");
+  }
+
+  /**
+   * Follows the sessions of the namespace until the call is aborted: those that the filter holds, or held before a
+   * change. `from` is undefined to begin now, or the `at` of an event to continue after it; the same filter must be
+   * given then. Each change is told at least once, and the last state of each session is always told, whichever process
+   * has changed it. Begins with a heartbeat. Resolves once the beginning is fixed. A session that the caller may not see
+   * any more is told as deleted. `failed_precondition`: `from` is older than the feed is kept, or belongs to a store
+   * that was replaced. `permission_denied`: the caller has a ticket. Events end with `resource_exhausted` when the
+   * reader takes nothing while much waits.
+   */
+  watchSessions(_filter: FeedFilter, _from: string | undefined, _call?: Call): Promise<AsyncIterable<FeedEvent>> {
+    return this.#lacks("watching sessions");
   }
 
   /**

@@ -32,6 +32,7 @@ import { describeQuotas } from "./storage-provider/quotas.js";
 import { describeReads } from "./storage-provider/reads.js";
 import { describeRestores } from "./storage-provider/restores.js";
 import { describeSearches } from "./storage-provider/searches.js";
+import { describeSessionFeed } from "./storage-provider/session-feed.js";
 import { describeSessionLists } from "./storage-provider/session-lists.js";
 import { describeSessions } from "./storage-provider/sessions.js";
 import { describeSharing } from "./storage-provider/sharing.js";
@@ -141,6 +142,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeOwnerErasures(subject);
   describeFollowing(subject);
   describeDraftFollowing(subject);
+  describeSessionFeed(subject);
   describeAttachmentBackups(subject);
   describeAttachments(subject);
   describeAnnotations(subject);

@@ -38,6 +38,8 @@ export interface HistoryOptions {
    * listed.
    */
   readonly touchDelayMs?: number | undefined;
+  /** How long a reader of the feed of sessions may stay away and still resume, in milliseconds: a day. */
+  readonly feedRetentionMs?: number | undefined;
   /** Receives failures in the background, and reports of rows that were missing although the read was recent. */
   readonly onAnomaly?: ((text: string, error?: unknown) => void) | undefined;
 }
@@ -134,6 +136,7 @@ export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOp
     seenDrafts: options.seenDrafts ?? new Map(),
     search: options.search ?? false,
     maxFollowerBacklog: options.maxFollowerBacklog ?? 1000,
+    feedRetentionMs: options.feedRetentionMs ?? 86_400_000,
     onAnomaly: options.onAnomaly ?? (() => {}),
     quotas: options.quotas ?? {},
     limits: { ...DEFAULT_LIMITS, ...options.limits },

@@ -6,6 +6,7 @@ import { untilCallEnd } from "../../domain/call-end.js";
 import type { ChatMessage, MessageChange, NewChatMessage } from "../../domain/chat-message.js";
 import type { Draft, DraftVersion } from "../../domain/draft.js";
 import { DomainError } from "../../domain/errors.js";
+import type { FeedEvent } from "../../domain/feed.js";
 import type {
   DeletedSessionPage,
   FollowEvent,
@@ -64,6 +65,7 @@ import { Editor } from "./edit/editor.js";
 import { MessageEditor } from "./edit/message-editor.js";
 import { Eraser } from "./erase/eraser.js";
 import { OwnerEraser } from "./erase/owner-eraser.js";
+import { FeedReaders } from "./feed/feed-readers.js";
 import { Followers } from "./follow/followers.js";
 import { type Head, HistoryContext } from "./heads.js";
 import type { EngineOptions } from "./history-options.js";
@@ -110,6 +112,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #searcher: Searcher;
   readonly #sweeper: Sweeper;
   readonly #followers: Followers;
+  readonly #feed: FeedReaders;
   readonly #updateTimes: UpdateTimes;
   readonly #snapshots: Snapshots;
   readonly #restorer: Restorer;
@@ -136,7 +139,11 @@ export class LogHistoryProvider extends StorageProvider {
     this.#lister = new SessionLister(context);
     this.#counter = new SessionCounter(context);
     this.#searcher = new Searcher(context);
-    this.#followers = new Followers(context, this.#reader);
+    this.#followers = new Followers(context, this.#reader, () => this.#feed.wake());
+    this.#feed = new FeedReaders(context, {
+      subscribe: () => this.#followers.subscribe(),
+      endExpired: () => this.#sweeper.deleteExpired(),
+    });
     this.#updateTimes = new UpdateTimes(context);
     this.#appender = new Appender({
       ...{ context, writer, editorWait, inserter, names },
@@ -184,7 +191,9 @@ export class LogHistoryProvider extends StorageProvider {
 
   override async createSession(session: NewSession, call?: Call): Promise<Session> {
     const sessionId = session.sessionId || this.#context.options.newMessageId();
-    return this.#sessionOf(await this.#brancher.create({ ...session, sessionId }, call));
+    const head = await this.#brancher.create({ ...session, sessionId }, call);
+    this.#feed.wake();
+    return this.#sessionOf(head);
   }
 
   override getSession(sessionId: string, call?: Call): Promise<Session> {
@@ -239,6 +248,7 @@ export class LogHistoryProvider extends StorageProvider {
   ): Promise<Session> {
     const head = await this.#editor.update(sessionId, change, options.expectedRevision, options);
     if (change.owner !== undefined) this.#followers.wake(sessionId);
+    else this.#feed.wake();
     return this.#sessionOf(head);
   }
 
@@ -362,6 +372,7 @@ export class LogHistoryProvider extends StorageProvider {
       return copied;
     }
     const head = await this.#brancher.fork(sourceSessionId, newSessionId, as, options, options);
+    this.#feed.wake();
     const { forkPointId, inheritedCount } = head.record;
     return { forkPointId: forkPointId || null, copiedCount: inheritedCount, session: this.#sessionOf(head) };
   }
@@ -446,6 +457,10 @@ export class LogHistoryProvider extends StorageProvider {
     return this.#followers.follow(sessionId, from, call);
   }
 
+  override watchSessions(...args: Args<"watchSessions">): Promise<AsyncIterable<FeedEvent>> {
+    return this.#feed.watch(...args);
+  }
+
   override readTodos(call?: Call): Promise<TodoList> {
     return this.#context.store.readTodos(call);
   }
@@ -486,6 +501,7 @@ export class LogHistoryProvider extends StorageProvider {
     const limit = closeLimit(call);
     const { counts, measuring } = this.#context;
     const measured = endsBy(limit.deadlineMs, measuring.close());
+    this.#feed.close();
     await Promise.all([this.#followers.close(limit), this.#updateTimes.close(limit), measured]);
     await counts.close(limit);
     await endsBy(limit.deadlineMs, this.#context.store.close());

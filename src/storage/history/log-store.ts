@@ -6,12 +6,14 @@ import type { Usage as MessageUsage } from "../../domain/usage.js";
 import type { AttachmentTable } from "./attachments/attachment-table.js";
 import type { RecordBin } from "./record-bin.js";
 import type { RecordQueries } from "./record-queries.js";
+import type { FeedTable } from "./feed-table.js";
 import type { RunningUsage } from "./running-usage.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
 export type * from "./attachments/attachment-table.js";
 export type * from "./record-bin.js";
 export type * from "./record-queries.js";
+export type * from "./feed-table.js";
 export type * from "./running-usage.js";
 export type * from "./session-record.js";
 
@@ -421,6 +423,9 @@ export interface LogStore {
 
   /** Absent where the store keeps no attachments. */
   readonly attachments?: AttachmentTable | undefined;
+
+  /** Absent where the store keeps no feed of its sessions. */
+  readonly feed?: FeedTable | undefined;
 
   readTodos(call?: Call): Promise<TodoList>;
 

@@ -42,6 +42,7 @@ export class Sweeper {
     if (options.repair) await this.#repair(report, reportProgress, options);
     await this.#deleteExpired(failures, options);
     await this.#emptyBin(failures, options);
+    await this.#pruneFeed(options);
     const { store, options: own } = this.#context;
     // Rule: sweep-old-only.
     const ageMs = own.sweepAgeMs;
@@ -78,6 +79,18 @@ export class Sweeper {
       // another sweep is working on do not count.
       if (changed === 0 && staying <= before) return soFar();
     }
+  }
+
+  /** Deletes expired sessions, as the first step of a sweep does. */
+  async deleteExpired(call: Call = {}): Promise<void> {
+    await this.#deleteExpired(new SweepFailures(this.#context.options), call);
+  }
+
+  /** Removes what the feed keeps for readers that have stayed away too long. */
+  async #pruneFeed(call: Call): Promise<void> {
+    const { store, options } = this.#context;
+    // Rule: sweep-store-clock.
+    await store.feed?.prune((await store.timeMs(call)) - options.feedRetentionMs, call);
   }
 
   /** Resolves to false if another sweep is working on the record. */

@@ -2,6 +2,7 @@ import type { Entry, LogDatabase, SessionRecord, StoredAttachment, StoreFigures 
 import { openDrafts, sweepTimeOf } from "../history/record-facts.js";
 import { AttachmentMemory } from "./attachment-memory.js";
 import { LogTable } from "./log-table.js";
+import { MemoryFeed } from "./memory-feed.js";
 import { MemoryLogStore, type MemoryNamespace, type MemoryState } from "./memory-log-store.js";
 import { RecordTable } from "./record-table.js";
 
@@ -33,7 +34,7 @@ export class MemoryLogDatabase implements LogDatabase {
   namespace(namespace: string): MemoryLogStore {
     let own = this.#namespaces.get(namespace);
     if (own === undefined) {
-      own = { records: new RecordTable(), todos: { todos: [], revision: 0 } };
+      own = { records: new RecordTable(), feed: new MemoryFeed(), todos: { todos: [], revision: 0 } };
       this.#namespaces.set(namespace, own);
     }
     return new MemoryLogStore(this.#state(), own);

@@ -7,6 +7,7 @@ import type {
   Entry,
   EntrySearch,
   ExpiryBounds,
+  FeedTable,
   FoundEntries,
   LogStore,
   Newest,
@@ -36,11 +37,13 @@ import { frozenCopy } from "./frozen-copy.js";
 import { entriesOf, pageOf } from "./log-search.js";
 import type { LogTable } from "./log-table.js";
 import { MemoryAttachmentTable } from "./memory-attachment-table.js";
+import type { MemoryFeed } from "./memory-feed.js";
 import type { RecordTable } from "./record-table.js";
 
 /** The data of one namespace. */
 export interface MemoryNamespace {
   readonly records: RecordTable;
+  readonly feed: MemoryFeed;
   todos: TodoList;
 }
 
@@ -63,6 +66,7 @@ export class MemoryLogStore implements LogStore {
   readonly #own: MemoryNamespace;
   readonly attachments: AttachmentTable;
   readonly queries: RecordQueries;
+  readonly feed: FeedTable;
 
   constructor(state: MemoryState, own: MemoryNamespace) {
     this.#state = state;
@@ -89,6 +93,8 @@ export class MemoryLogStore implements LogStore {
         return record && (isWritable(record) ? "writable" : "gone");
       },
     });
+    const context = { now: state.now, recordOf: (uid: string) => own.records.get(uid) };
+    this.feed = own.feed.table(context, (call) => this.#enter(call));
   }
 
   async createRecord(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
@@ -403,9 +409,11 @@ export class MemoryLogStore implements LogStore {
   }
 
   #touch(record: SessionRecord): void {
-    const updateTimeMicros = this.#state.now() * 1000;
-    if (record.deleted || record.updateTimeMicros >= updateTimeMicros - UPDATE_TIME_SLACK_MICROS) return;
-    this.#put({ ...record, updateTimeMicros });
+    const nowMicros = this.#state.now() * 1000;
+    if (record.deleted || Math.abs(nowMicros - record.updateTimeMicros) <= UPDATE_TIME_SLACK_MICROS) return;
+    const touched = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, nowMicros) };
+    // Rule: unsettled-told-again. After a clock was set back, the time stays, and the place moves with every append.
+    this.#put(touched, { isTouched: true });
   }
 
   #owned(uid: string, id: string): Entry[] {
@@ -417,9 +425,11 @@ export class MemoryLogStore implements LogStore {
     return owner !== undefined && namesLog(owner, log);
   }
 
-  #put(record: SessionRecord): SessionRecord {
+  #put(record: SessionRecord, { isTouched = false }: { readonly isTouched?: boolean } = {}): SessionRecord {
     const stored = Object.freeze(record);
+    const before = this.#own.records.get(record.uid);
     this.#own.records.put(stored);
+    this.#own.feed.note(before, stored, { atMs: this.#state.now(), isTouched });
     return stored;
   }
 }

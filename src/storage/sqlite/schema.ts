@@ -163,6 +163,33 @@ CREATE TABLE title_words (
 `;
 
 const OF_LISTS = ["listed", "title_words"];
+/**
+ * Of what version 5 adds, the feed. `place` is that of the last change of a session, and `made_at` the one at which it
+ * was made, published or brought back; both are null in a session that has not changed since the file was upgraded.
+ * `owner` and `labels` are digests. `first` is the last place whose row was removed.
+ */
+const FEED = `
+ALTER TABLE sessions ADD COLUMN place INTEGER;
+ALTER TABLE sessions ADD COLUMN made_at INTEGER;
+CREATE INDEX sessions_by_place ON sessions (namespace, place) WHERE deleted = 0 AND place IS NOT NULL;
+CREATE TABLE departures (
+	namespace TEXT NOT NULL,
+	place INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	uid TEXT NOT NULL,
+	session_id TEXT NOT NULL,
+	owner TEXT NOT NULL,
+	labels TEXT NOT NULL,
+	PRIMARY KEY (namespace, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX departures_by_time ON departures (namespace, at);
+CREATE TABLE feed_starts (namespace TEXT NOT NULL PRIMARY KEY, first INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE feed (one INTEGER NOT NULL PRIMARY KEY, id TEXT NOT NULL) STRICT;
+INSERT INTO feed (one, id) VALUES (1, lower(hex(randomblob(16))));
+`;
+
+const OF_FEED = ["departures", "feed_starts", "feed"];
 const OF_ATTACHMENTS = ["attachments", "attachment_pieces", "attachment_names"];
 
 /** What version 5 adds for deleted sessions that can be brought back; both columns are null in all other records. */
@@ -206,6 +233,7 @@ export function schemaVersion(db: Database.Database, file: string): number {
     ...(version > 1 ? ["labels"] : []),
     ...(version > 3 ? OF_ATTACHMENTS : []),
     ...(version > 4 ? OF_LISTS : []),
+    ...(version > 4 ? OF_FEED : []),
   ];
   db.prepare(`SELECT 1 FROM ${tables.join()} LIMIT 0`);
   return version;
@@ -219,12 +247,12 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED} ${BIN}`;
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED} ${BIN} ${FEED}`;
     if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, tables);
     if (version === 2) db.exec(OWNERS);
     if (version === 2 || version === 3) db.exec(ATTACHMENTS);
-    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED} ${BIN}`);
+    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED} ${BIN} ${FEED}`);
     if (version > 0) listSessions(db);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });

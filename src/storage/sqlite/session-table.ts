@@ -1,3 +1,4 @@
+import { changesFeed } from "../history/feed-facts.js";
 import type {
   BinFilter,
   BinPage,
@@ -11,6 +12,7 @@ import type {
 } from "../history/log-store.js";
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
+import type { FeedRows } from "./feed-rows.js";
 import { LabelTable, pageOf } from "./label-table.js";
 import { ListedTable } from "./listed-table.js";
 import { RecordCache } from "./record-cache.js";
@@ -28,12 +30,14 @@ export class SessionTable {
   readonly #cache = new RecordCache();
   readonly #labels: LabelTable;
   readonly #listed: ListedTable;
+  readonly #feed: FeedRows;
 
-  constructor(statements: Statements, namespace: string) {
+  constructor(statements: Statements, namespace: string, feed: FeedRows) {
     this.#sql = statements;
     this.namespace = toColumn(namespace);
     this.#labels = new LabelTable(statements, this.namespace);
     this.#listed = new ListedTable(statements, this.namespace);
+    this.#feed = feed;
   }
 
   create(record: NextRecord): "created" | "exists" {
@@ -41,6 +45,7 @@ export class SessionTable {
     if (this.#sql.insertRecord.run(uid, this.namespace, record.isCounted ? 0 : null, ...recordToRow(record)) === 1) {
       this.#labels.put(record);
       this.#listed.put(record);
+      if (!record.deleted) this.#feed.note(undefined, record, this.#feed.nextPlace());
       return "created";
     }
     return this.#sql.recordByUid.get(uid, this.namespace) === undefined ? "exists" : "created";
@@ -103,10 +108,13 @@ export class SessionTable {
     const after = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, leastMicros) };
     const row = recordToRow(after);
     const uid = toColumn(record.uid);
+    // The place comes after that of this record, which the feed does not count any more once it is a tombstone.
+    const place = changesFeed(before, after) ? this.#feed.nextPlace() : null;
     // Rule: forks-apart. The statement leaves `forks` and `bytes` alone.
     this.#sql.updateRecord.run(...row, uid);
     this.#labels.put(after, before);
     this.#listed.put(after, before);
+    if (place !== null) this.#feed.note(before, after, place);
     return rowToRecord([uid, before.forks, ...row]);
   }
 
@@ -183,11 +191,12 @@ export class SessionTable {
    * before.
    */
   touchOwner(log: string, updateTime: number, nowMicros: number): void {
-    const staleMicros = nowMicros - UPDATE_TIME_SLACK_MICROS;
-    if (updateTime >= staleMicros) return;
+    // Rule: unsettled-told-again. After a clock was set back, the time stays, and the place moves with every append.
+    if (Math.abs(nowMicros - updateTime) <= UPDATE_TIME_SLACK_MICROS) return;
     const uid = ownerOf(log);
-    const touched = this.#sql.touch.run(nowMicros, toColumn(uid), this.namespace, staleMicros);
-    if (touched === 1) this.#labels.touch(uid, nowMicros);
+    const place = this.#feed.nextPlace();
+    const touched = this.#sql.touch.run(nowMicros, place, toColumn(uid), this.namespace, UPDATE_TIME_SLACK_MICROS);
+    if (touched === 1 && nowMicros > updateTime) this.#labels.touch(uid, nowMicros);
   }
 
   sweepable(untilMs: number, limit: number): SessionRecord[] {

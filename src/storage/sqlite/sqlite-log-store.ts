@@ -7,6 +7,7 @@ import type {
   AttachmentTable,
   Entry,
   ExpiryBounds,
+  FeedTable,
   LogStore,
   Newest,
   NewestOptions,
@@ -29,6 +30,7 @@ import type {
 import { isPlainList, wholePage } from "../history/record-queries.js";
 import { usageRowsOf } from "../history/usage-rows.js";
 import { AttachmentRows, byColumn } from "./attachment-rows.js";
+import { FeedRows } from "./feed-rows.js";
 import type { FileCleaner } from "./file-cleaner.js";
 import { MessageTable } from "./message-table.js";
 import { NamingTable, namingRows } from "./naming-table.js";
@@ -39,6 +41,7 @@ import { foundEntries, type SearchQuery, searchQuery } from "./search-table.js";
 import { SessionTable } from "./session-table.js";
 import { SqliteAttachmentTable } from "./sqlite-attachment-table.js";
 import type { SqliteConnection } from "./sqlite-connection.js";
+import { SqliteFeedTable } from "./sqlite-feed-table.js";
 import type { Row } from "./statements.js";
 import { TodoTable } from "./todo-table.js";
 
@@ -62,6 +65,7 @@ export class SqliteLogStore implements LogStore {
   readonly attachments: AttachmentTable;
   readonly queries: RecordQueries;
   readonly bin: RecordBin;
+  readonly feed: FeedTable;
   /** The store's clock, in milliseconds. All processes of a file are on one machine. */
   readonly #now: () => number;
   readonly cleanFiles?: NonNullable<LogStore["cleanFiles"]>;
@@ -79,7 +83,9 @@ export class SqliteLogStore implements LogStore {
   ) {
     this.#connection = connection;
     this.#messages = new MessageTable(connection.statements);
-    this.#sessions = new SessionTable(connection.statements, namespace);
+    const feed = new FeedRows(connection.statements, namespace, now);
+    this.feed = new SqliteFeedTable(connection, feed);
+    this.#sessions = new SessionTable(connection.statements, namespace, feed);
     this.#newest = new NewestReader(connection.statements, this.#sessions, this.#messages);
     this.#todos = new TodoTable(connection.statements, namespace);
     this.#attachments = new AttachmentRows(connection.statements, namespace);

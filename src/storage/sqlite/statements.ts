@@ -1,5 +1,6 @@
 import type Database from "libsql";
 import { ATTACHMENT_SQL, IDS_AT_ONCE } from "./attachment-sql.js";
+import { feedSql } from "./feed-sql.js";
 
 /**
  * Texts are read from the driver as bytes, which is several times as fast, and decodes nothing that is only passed on.
@@ -105,7 +106,8 @@ export const SQL = {
   usageOfKey: `SELECT count(*), count(bytes), coalesce(sum(bytes), 0)
     FROM sessions INDEXED BY sessions_by_key WHERE namespace = ? AND creator_key = ? AND deleted = 0`,
   addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
-  touch: "UPDATE sessions SET update_time = ? WHERE uid = ? AND namespace = ? AND deleted = 0 AND update_time < ?",
+  touch: `UPDATE sessions SET update_time = max(update_time, ?1), place = ?2
+    WHERE uid = ?3 AND namespace = ?4 AND deleted = 0 AND abs(update_time - ?1) > ?5`,
   newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
   children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
@@ -160,6 +162,7 @@ export const SQL = {
   firstTodos: "SELECT namespace FROM todos WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
   ...ATTACHMENT_SQL,
+  ...feedSql(RECORD),
 } as const;
 
 /** A value that libsql can bind; it aborts the process on a boolean. */

@@ -16,12 +16,15 @@ import { SessionTail, type TailState } from "./session-tail.js";
 export class Followers {
   readonly #context: HistoryContext;
   readonly #reader: Reader;
+  readonly #onWrite: () => void;
   readonly #tails = new Map<string, SessionTail>();
   #unsubscribe: Promise<(() => Promise<void>) | undefined> | null = null;
   #isClosed = false;
 
-  constructor(context: HistoryContext, reader: Reader) {
+  /** `onWrite` is called whenever this process or, if the store tells of it, another one has written to a session. */
+  constructor(context: HistoryContext, reader: Reader, onWrite: () => void) {
     this.#context = context;
+    this.#onWrite = onWrite;
     this.#reader = reader;
   }
 
@@ -32,7 +35,7 @@ export class Followers {
     call?: Call,
   ): Promise<AsyncIterable<FollowEvent>> {
     if (this.#isClosed) throw stopping();
-    const hasNotifications = await untilCallEnd(this.#subscribe(), call);
+    const hasNotifications = await untilCallEnd(this.subscribe(), call);
     for (;;) {
       const isFresh = !this.#tails.has(sessionId);
       const tail = this.#tailOf(sessionId, hasNotifications);
@@ -54,6 +57,7 @@ export class Followers {
   /** Makes the session's followers look at once, because this process has written to it. */
   wake(sessionId: string): void {
     this.#tails.get(sessionId)?.wake();
+    this.#onWrite();
   }
 
   /** Makes the session's followers look at once, because this process has extended the draft with this log. */
@@ -211,8 +215,8 @@ export class Followers {
     return tail;
   }
 
-  /** Whether the store reports the writes of other processes. */
-  async #subscribe(): Promise<boolean> {
+  /** Resolves to whether the store reports the writes of other processes, from now on. */
+  async subscribe(): Promise<boolean> {
     const { store, options } = this.#context;
     this.#unsubscribe ??= (async () => {
       try {
@@ -227,6 +231,7 @@ export class Followers {
 
   #wakeUid(uid: string): void {
     for (const tail of this.#tails.values()) tail.wakeIf(uid);
+    this.#onWrite();
   }
 }
 

@@ -133,6 +133,18 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   namings: "attachment_names USING COVERING INDEX attachment_names_by_target (target=? AND (log,seq)>(?,?))",
   findNamings: "attachment_names USING COVERING INDEX attachment_names_by_id (log=? AND id=?)",
   listNamings: "attachment_names USING COVERING INDEX attachment_names_by_id (log=? AND id>?)",
+  feedId: "feed USING INTEGER PRIMARY KEY (rowid=?)",
+  lastChanged: "sessions USING COVERING INDEX sessions_by_place (namespace=? AND place>?)",
+  lastDeparted: "departures USING PRIMARY KEY (namespace=?)",
+  feedFirst: "feed_starts USING PRIMARY KEY (namespace=?)",
+  raiseFeedFirst: "",
+  placeRecord: "sessions USING PRIMARY KEY (uid=?)",
+  insertDeparture: "",
+  changedAfter: "sessions USING INDEX sessions_by_place (namespace=? AND place>?)",
+  changedSince: "sessions USING INDEX sessions_by_time (namespace=? AND update_time>?)",
+  departedAfter: "departures USING PRIMARY KEY (namespace=? AND place>?)",
+  departedBefore: "departures USING COVERING INDEX departures_by_time (namespace=? AND at<?)",
+  deleteDeparture: "departures USING PRIMARY KEY (namespace=? AND place=?)",
   namingsAfter: "attachment_names USING PRIMARY KEY ((log,seq,id)>(?,?,?) AND (log,seq)<(?,?))",
 };
 
