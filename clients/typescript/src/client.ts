@@ -36,6 +36,7 @@ import { type Rest, restOf } from "./rest.js";
 import { createServiceClient, type ServiceClient } from "./service-client.js";
 import { type Attachment, type UploadOptions, type UploadSource, upload } from "./upload.js";
 import { type OpenWatch, type WatchEvent, type WatchOptions, watch } from "./watch.js";
+import { type SessionsEvent, type WatchSessionsOptions, watchSessions } from "./watch-sessions.js";
 
 export interface SessionPoolClientOptions {
   /**
@@ -103,6 +104,12 @@ export interface SessionPoolClient {
    * (`unauthenticated`). TypeError: this client cannot watch in the way that is asked for.
    */
   watch(sessionId: string, options?: WatchOptions): AsyncGenerator<WatchEvent, void, undefined>;
+  /**
+   * Follows all sessions, or those that the options choose, as long as it is iterated: which are created, changed and
+   * deleted. Reconnects as `watch` does, and misses nothing, but may repeat the last events. Throws
+   * `failed_precondition` when `resumeToken` is older than the server keeps the feed: list the sessions anew then.
+   */
+  watchSessions(options?: WatchSessionsOptions): AsyncGenerator<SessionsEvent, void, undefined>;
   /**
    * Stores bytes, which a part of a message of this session can then name. Sent again after a transient error unless
    * the source is a stream. Nothing is visible of an upload that did not arrive whole.
@@ -185,6 +192,7 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
       const open = isByEventSource ? openByEventSource(watched, options.key) : openStream;
       return watch(messages, sessionId, watchOptions, { open, hasOtherKeys });
     },
+    watchSessions: (watchOptions = {}) => watchSessions(sessions, watchOptions, typeof key === "function"),
     createTicket: (sessionId, { signal, ...ticketOptions }) =>
       sessions.createTicket({ sessionId, ...ticketOptions }, signal === undefined ? {} : { signal }),
     revokeTickets: async (sessionId) => {

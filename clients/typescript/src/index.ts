@@ -35,3 +35,4 @@ export type { PageOptions } from "./pages.js";
 export type { ServiceClient } from "./service-client.js";
 export type { Attachment, UploadOptions, UploadSource } from "./upload.js";
 export type { WatchEvent, WatchOptions } from "./watch.js";
+export type { SessionsEvent, WatchSessionsOptions } from "./watch-sessions.js";

@@ -70,7 +70,8 @@ export async function* watch(
     try {
       // "Now" is the moment of the call, even when the first connection breaks before its first event.
       start ??= { fromPosition: await countMessages(messages, sessionId, signal) };
-      for await (const event of connect(open, sessionId, start, options)) {
+      const from = start;
+      for await (const event of connect((ending) => open(sessionId, from, ending), options)) {
         failures = 0;
         isRefused = false;
         start = { resumeToken: event.resumeToken };
@@ -102,12 +103,10 @@ async function countMessages(
 }
 
 /** One connection. Fails with `unavailable` when it is silent for too long or ends without a reason. */
-async function* connect(
-  open: OpenWatch,
-  sessionId: string,
-  start: WatchStart,
-  { signal, silenceMs = SILENCE_MS }: WatchOptions,
-): AsyncGenerator<WatchEvent, void, undefined> {
+export async function* connect<Event>(
+  open: (signal: AbortSignal) => AsyncIterable<Event>,
+  { signal, silenceMs = SILENCE_MS }: Pick<WatchOptions, "signal" | "silenceMs">,
+): AsyncGenerator<Event, void, undefined> {
   const connection = new AbortController();
   const end = () => connection.abort();
   signal?.addEventListener("abort", end);
@@ -122,7 +121,7 @@ async function* connect(
   };
   let timer = waitForEvent();
   try {
-    for await (const event of open(sessionId, start, connection.signal)) {
+    for await (const event of open(connection.signal)) {
       clearTimeout(timer);
       yield event;
       timer = waitForEvent();
@@ -138,11 +137,11 @@ async function* connect(
 }
 
 /** A reader that did not keep up is cut off, and may continue where it was. */
-function isBehind(error: ConnectError, failures: number): boolean {
+export function isBehind(error: ConnectError, failures: number): boolean {
   return error.code === Code.ResourceExhausted && failures === 0;
 }
 
 /** A function, so that the compiler does not take the state for constant while the watch waits. */
-function isAborted(signal: AbortSignal | undefined): boolean {
+export function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

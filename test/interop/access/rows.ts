@@ -70,6 +70,7 @@ export const ACCESS_ROWS: Readonly<Record<Rpc, AccessRow | readonly AccessRow[]>
   "SessionService.CreateTicket": { ...KEY_WRITE, request: (sessionId) => ({ sessionId, scope: "read" }) },
   "SessionService.RevokeTickets": { ...KEY_WRITE, isDestructive: true, request: (sessionId) => ({ sessionId }) },
   "SessionService.UndeleteSession": { ...KEY_WRITE, request: (sessionId) => ({ sessionId }) },
+  "SessionService.WatchSessions": { scope: "read", ticket: "none", about: "list", request: () => ({}) },
   "MessageService.AppendMessage": [
     { ...WRITE, request: (sessionId) => ({ sessionId, message }) },
     {

@@ -43,6 +43,7 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
     path: "/session/{sessionId}/message/{messageId}:erase",
     body: "*",
   },
+  "SessionService.WatchSessions": { method: "GET", path: "/session:watch" },
   "MessageService.WatchMessages": { method: "GET", path: "/session/{sessionId}/message:watch" },
   "MessageService.StartDraft": { method: "POST", path: "/session/{sessionId}/draft", body: "*" },
   "MessageService.ExtendDraft": { method: "POST", path: "/session/{sessionId}/draft/{messageId}:extend", body: "*" },

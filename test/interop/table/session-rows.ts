@@ -627,6 +627,25 @@ export const SESSION_ROWS: readonly Row[] = [
     request: { sessionId: "s", scope: "read", expireTime: "2020-01-01T00:00:00Z" },
     error: { code: "invalid_argument", message: "expire_time must be in the future, and at most 30 days ahead" },
   },
+  {
+    rpc: "SessionService.WatchSessions",
+    what: "from now on",
+    given: GIVEN,
+    request: {},
+    events: [{ heartbeat: {}, resumeToken: "$any" }],
+  },
+  {
+    rpc: "SessionService.WatchSessions",
+    what: "an invalid token",
+    request: { resumeToken: "bogus" },
+    error: { code: "invalid_argument", message: "resume_token is not a token that was given out" },
+  },
+  {
+    rpc: "SessionService.WatchSessions",
+    what: "owner and no_owner",
+    request: { owner: "ada", noOwner: true },
+    error: { code: "invalid_argument", message: "owner and no_owner exclude each other" },
+  },
   { rpc: "SessionService.RevokeTickets", what: "none", given: GIVEN, request: { sessionId: "s" }, answer: {} },
   {
     rpc: "SessionService.RevokeTickets",

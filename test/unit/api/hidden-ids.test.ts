@@ -17,6 +17,9 @@ const ALWAYS_VISIBLE = [
   "sessionpool.v1.MessageInfo.session_id",
   "sessionpool.v1.SearchHit.session_id",
   "sessionpool.v1.Session.session_id",
+  // The feed tells callers only of sessions that they may see, or could see.
+  "sessionpool.v1.SessionGone.session_id",
+  "sessionpool.v1.SessionState.session_id",
 ];
 const HIDDEN = ["sessionpool.v1.MessageInfo.origin_session_id", "sessionpool.v1.Session.parent_id"];
 

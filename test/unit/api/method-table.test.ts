@@ -13,6 +13,7 @@ const READS = [
   "SearchMessages",
   "CountMessages",
   "WatchMessages",
+  "WatchSessions",
   "ListDrafts",
   "GetAttachment",
   "ListAttachments",
@@ -63,7 +64,7 @@ describe("API_METHODS", () => {
     for (const { desc, scope } of API_METHODS) {
       if (desc.idempotency === 1) expect(scope, desc.name).toBe("read");
     }
-    expect(API_METHODS.filter(({ desc }) => desc.idempotency === 1)).toHaveLength(READS.length - 1);
+    expect(API_METHODS.filter(({ desc }) => desc.idempotency === 1)).toHaveLength(READS.length - 2);
   });
 
   it("serves TodoTrackerService on the gRPC port only", () => {

@@ -1,17 +1,62 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 
 import grpc
 from sessionpool.v1.message_service_pb2 import CountMessagesRequest, WatchMessagesRequest, WatchMessagesResponse
+from sessionpool.v1.session_service_pb2 import WatchSessionsRequest, WatchSessionsResponse
 
 from session_pool._async.calls import Calls
 from session_pool.retry import Patience, code_of
 from session_pool.transport import async_sleep
+from session_pool.values import label_filters
 
 
 class Watching(Calls):
-    """The call that follows a session and reconnects when the connection breaks."""
+    """The calls that follow a session, or all sessions, and reconnect when the connection breaks."""
+
+    async def watch_sessions(
+        self,
+        *,
+        resume_token: str = "",
+        labels: Mapping[str, str] | Iterable[str] = (),
+        owner: str = "",
+        no_owner: bool = False,
+        heartbeats: bool = False,
+    ) -> AsyncIterator[WatchSessionsResponse]:
+        """Yields which sessions are created, changed and deleted, without end. Heartbeats are left out.
+
+        `labels`, `owner` and `no_owner` choose sessions as `list_sessions` does. Begins after the event that had
+        `resume_token`, and without one as soon as the server has answered the first `next`. After a broken connection
+        it continues, so that nothing is missed; the last events may be repeated. `event.WhichOneof("event")` names the
+        kind of an event. With `heartbeats`, an event comes at least every 15 seconds.
+
+        Raises the error at the end: `FAILED_PRECONDITION` when `resume_token` is older than the server keeps the feed,
+        so that the sessions have to be listed anew, or the last error when the server could not be reached for
+        `retry_for` seconds.
+        """
+        request = WatchSessionsRequest(
+            resume_token=resume_token, label=label_filters(labels), owner=owner, no_owner=no_owner
+        )
+        patience = Patience(self._retry_for)
+        while True:
+            call = self.sessions.WatchSessions(request)
+            was_accepted = False
+            try:
+                async for event in call:
+                    was_accepted = True
+                    patience.reset()
+                    request.resume_token = event.resume_token
+                    if heartbeats or event.WhichOneof("event") != "heartbeat":
+                        yield event
+                pause = 0.1
+            except grpc.RpcError as error:
+                if was_accepted and self._can_renew_key and code_of(error) is grpc.StatusCode.UNAUTHENTICATED:
+                    continue
+                pause = patience.pause_after(error, stream=True)
+            finally:
+                call.cancel()
+            await async_sleep(pause)
 
     async def watch(
         self,
