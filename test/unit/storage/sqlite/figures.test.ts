@@ -29,7 +29,7 @@ describe("figures of a SQLite file", () => {
     await created(database.namespace("default"), "first", { drafts: [] });
     repeatInSql(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MANY})
       INSERT INTO sessions SELECT 'u' || i, 'ns' || (i % 3), 0, 's' || i, '', 0, NULL, 0, 0, NULL, 'u' || i || '.1', NULL,
-        '[{"log":"u.d","messageId":"m"}]', body, '', NULL, NULL, NULL, NULL FROM n, (SELECT body FROM sessions WHERE uid = 'first')`);
+        '[{"log":"u.d","messageId":"m"}]', body, '', NULL, NULL, NULL, NULL, NULL, NULL FROM n, (SELECT body FROM sessions WHERE uid = 'first')`);
     expect(await database.figures()).toMatchObject({ sessions: MANY + 1, openDrafts: MANY });
   });
 
