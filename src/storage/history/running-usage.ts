@@ -9,14 +9,18 @@ export interface RunningUsage {
   readonly all: UsageSums;
   /** Over those that were first written to the session that owns the log, by its client's id. */
   readonly own: UsageSums;
-  /** Over the others, by the session that they were first written to: the first eight of these sessions. */
+  /** Over the others, by the session that they were first written to; of at most eight sessions. */
   readonly foreign: ReadonlyMap<string, UsageSums>;
-  /** Whether there are entries of further sessions. */
+  /** Whether there are entries of sessions that `foreign` lacks. */
   readonly more: boolean;
 }
 
-/** How many sessions' sums an entry holds apart, so that copies from many sessions cannot make it large. */
+/**
+ * How many sessions' sums an entry holds apart, and in how many currencies each, so that copies from many sessions
+ * cannot make it large.
+ */
 const MOST_FOREIGN = 8;
+const MOST_CURRENCIES = 4;
 
 /** The sums of an empty log. */
 export const NOTHING_USED: RunningUsage = Object.freeze({
@@ -39,8 +43,14 @@ export function plusEntry(
     return { ...before, all, own };
   }
   const known = before.foreign.get(originSessionId);
-  if (known === undefined && before.foreign.size >= MOST_FOREIGN) return { ...before, all, more: true };
-  return { ...before, all, foreign: new Map(before.foreign).set(originSessionId, plusUsage(known ?? NO_USAGE, one)) };
+  // Once a session is missing in `foreign`, it must not appear there later, with only a part of its entries.
+  if (known === undefined && (before.more || before.foreign.size >= MOST_FOREIGN))
+    return { ...before, all, more: true };
+  const sums = plusUsage(known ?? NO_USAGE, one);
+  const foreign = new Map(before.foreign);
+  if (sums.costs.size <= MOST_CURRENCIES) return { ...before, all, foreign: foreign.set(originSessionId, sums) };
+  foreign.delete(originSessionId);
+  return { ...before, all, foreign, more: true };
 }
 
 type SumsValues = readonly [...numbers: readonly number[], costs: { readonly [currency: string]: string }];

@@ -1,7 +1,9 @@
 import { Long, type ObjectId } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
 import { MessageBody } from "../../domain/message-body.js";
+import { usageText } from "../../domain/usage-text.js";
 import type { Entry } from "../history/log-store.js";
+import { runningText } from "../history/running-usage.js";
 
 /**
  * A message. Whatever callers wrote is only ever a string value: `body` is JSON text, so their keys never become
@@ -28,6 +30,10 @@ export interface MessageDocument {
   readonly words?: readonly string[];
   /** The attachments that the body names, each with the log of its pieces; absent when there are none. */
   readonly named?: readonly { readonly id: string; readonly log: string }[];
+  /** The usage of the message, as `usageText` writes it; absent when it has none. */
+  readonly usage?: string;
+  /** The sums of usage of the log up to it, as `runningText` writes them; present where `usage` is. */
+  readonly usage_sums?: string;
   readonly seal?: undefined;
 }
 
@@ -57,12 +63,18 @@ export function toDocument(_id: ObjectId, log: string, seq: number, entry: Entry
     body: entry.body.encode(),
     ...(remaining > 0 ? { owed: remaining } : {}),
     ...(entry.body.attachments.length > 0 ? { named: namedIn(entry) } : {}),
+    ...(entry.usageSums && { usage: usageIn(entry), usage_sums: runningText(entry.usageSums) }),
   };
 }
 
 /** What the field `named` of a document holds. */
 export function namedIn({ body }: Pick<Entry, "body">): NonNullable<MessageDocument["named"]> {
   return body.attachments.map(({ attachmentId, log }) => ({ id: attachmentId, log }));
+}
+
+/** What the field `usage` of a document holds. */
+export function usageIn({ body }: Pick<Entry, "body">): string {
+  return usageText(body.usage ?? {});
 }
 
 export function isMessage(document: LogDocument | undefined): document is MessageDocument {

@@ -1,10 +1,10 @@
-import type { Collection } from "mongodb";
+import type { Collection, Filter } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { MessageIdentity } from "../../domain/erasure.js";
 import type { SearchScope } from "../../domain/search.js";
 import type { Entry, OwnedPlace, SessionRecord } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
-import { int64, isMessage, type LogDocument, namedIn, toEntry } from "./entry-document.js";
+import { int64, isMessage, type LogDocument, namedIn, toEntry, usageIn } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_LOG_ID, KEY_LOG_SEQ, KEY_SESSION_TIME } from "./mongo-schema.js";
 import { termsField } from "./search-words.js";
@@ -89,12 +89,21 @@ export class MongoErasures {
       const body = next.encode();
       const names = next.attachments.length > 0;
       const terms = termsField(this.#namespace, { id, body: next }, this.#indexed);
-      const update = names
-        ? { $set: { body, terms, named: namedIn({ body: next }) }, $unset: { words: "" as const } }
-        : { $set: { body, terms }, $unset: { named: "" as const, words: "" as const } };
-      await this.#commands.settle(call, () =>
-        this.#commands.write(call, (limits) => this.#messages.updateOne({ log, seq, id }, update, limits)),
-      );
+      const update = (more: { readonly usage?: string }) =>
+        names
+          ? { $set: { body, terms, named: namedIn({ body: next }), ...more }, $unset: { words: "" as const } }
+          : { $set: { body, terms, ...more }, $unset: { named: "" as const, words: "" as const } };
+      const set = (filter: Filter<LogDocument>, more: { readonly usage?: string }) =>
+        this.#commands.settle(call, () =>
+          this.#commands.write(call, (limits) =>
+            this.#messages.updateOne({ log, seq, id, ...filter }, update(more), limits),
+          ),
+        );
+      // A document never gets usage or loses it, so the second is sent only for one that has none.
+      const hasUsage = next.usage !== undefined;
+      const isDone =
+        hasUsage && (await set({ usage: { $exists: true } }, { usage: usageIn({ body: next }) })).matchedCount;
+      if (!isDone) await set({}, {});
     }
   }
 }

@@ -18,6 +18,7 @@ import type {
   SessionRecord,
   Tail,
   Usage,
+  UsageEnds,
   UsageFilter,
   UsageRows,
 } from "../history/log-store.js";
@@ -37,6 +38,7 @@ import { collectionsOf } from "./mongo-schema.js";
 import { MongoSealer } from "./mongo-sealer.js";
 import { MongoSearch } from "./mongo-search.js";
 import { MongoTodos } from "./mongo-todos.js";
+import { MongoUsageReads } from "./mongo-usage-reads.js";
 import type { SafeReads } from "./safe-reads.js";
 import { termsField } from "./search-words.js";
 import type { ServerClock } from "./server-clock.js";
@@ -66,6 +68,7 @@ export class MongoLogStore implements LogStore {
   readonly #appender: MongoAppender;
   readonly #sealer: MongoSealer;
   readonly #reads: MongoLogReads;
+  readonly #usage: MongoUsageReads;
   readonly #deletes: MongoLogDeletes;
   readonly #erasures: MongoErasures;
   readonly #todos: MongoTodos;
@@ -84,6 +87,7 @@ export class MongoLogStore implements LogStore {
     this.#appender = new MongoAppender(messages, commands, ids, safeReads, termsOf);
     this.#sealer = new MongoSealer(messages, commands, ids);
     this.#reads = new MongoLogReads(collections, commands, { withWords: indexed !== undefined });
+    this.#usage = new MongoUsageReads(messages, commands);
     this.#deletes = new MongoLogDeletes(collections, commands, clock);
     this.#erasures = new MongoErasures(namespace, messages, commands, indexed ?? "text");
     this.#todos = new MongoTodos(namespace, todos, commands, ids, safeReads);
@@ -177,12 +181,12 @@ export class MongoLogStore implements LogStore {
     return this.#reads.readLast(logs, call);
   }
 
-  async readUsage(): Promise<UsageRows> {
-    return { rows: [], rest: [] };
+  readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    return this.#usage.readUsage(ranges, limit, call);
   }
 
-  async readUsageEnds(ranges: readonly Segment[]): Promise<readonly null[]> {
-    return ranges.map(() => null);
+  readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    return this.#usage.readUsageEnds(ranges, call);
   }
 
   tail(log: string, call?: Call): Promise<Tail> {

@@ -11,9 +11,10 @@ import type { RecordDocument } from "./record-document.js";
 /**
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and
- * records name their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments.
+ * records name their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments. Since 5,
+ * they may have usage.
  */
-export const SCHEMA_VERSION = 4;
+export const SCHEMA_VERSION = 5;
 
 export interface TodosDocument {
   /** The namespace. */
@@ -67,6 +68,7 @@ const EARLIER_WORDS = "words_time";
 export const KEY_TARGET = "named_target";
 export const KEY_NAMED = "log_named";
 export const KEY_USAGE = "uid_state_size";
+export const KEY_LOG_USAGE = "log_usage";
 const KEY_SESSION_ID = "namespace_session";
 
 /** All indexes that every database has. Every query of this folder uses one of them or `_id`. */
@@ -132,6 +134,14 @@ export const INDEXES: readonly MongoIndex[] = [
     key: { log: 1, "named.id": 1, seq: 1 },
     unique: false,
     ifPresent: "named",
+  },
+  {
+    collection: "messages",
+    name: KEY_LOG_USAGE,
+    // All that is read of usage, so that no document is.
+    key: { log: 1, seq: 1, usage: 1, usage_sums: 1, timestamp: 1, session_id: 1, origin: 1 },
+    unique: false,
+    ifPresent: "usage",
   },
   { collection: "attachments", name: "uid_slot", key: { uid: 1, slot: 1 }, unique: true },
   { collection: "attachments", name: KEY_USAGE, key: { uid: 1, state: 1, size: 1 }, unique: false },

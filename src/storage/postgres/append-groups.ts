@@ -12,7 +12,7 @@ const MOST_RUNNING = 4;
 const MOST_APPENDS = 64;
 
 interface Waiting {
-  /** The parameters of `append_one_2`, but for the last. */
+  /** The parameters of `append_one_3`, but for the last. */
   readonly values: readonly Value[];
   readonly call: Call;
   readonly resolve: (answer: number) => void;
@@ -36,7 +36,7 @@ export class AppendGroups {
   }
 
   /**
-   * Resolves to what `append_one_2` answers. BUSY: the append was not carried out and has to be sent by itself, because
+   * Resolves to what `append_one_3` answers. BUSY: the append was not carried out and has to be sent by itself, because
    * the record is locked or missing, or because another append has made the statement fail. Rejects when the call ends,
    * or with an error after which the append may have been carried out or may succeed when it is sent again.
    */

@@ -1,12 +1,22 @@
 import { ENTRY } from "./rows.js";
 
+/** Ranges of logs, numbered from 1. */
+const RANGES =
+  "unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS r(uid, log, first, last, i)";
+
+/** The entries with usage in a range. */
+function usedIn(messages: string): string {
+  return `FROM ${messages}
+          WHERE m.uid = r.uid AND m.log = r.log AND m.seq BETWEEN r.first AND r.last AND m.usage IS NOT NULL`;
+}
+
 /** The statements about entries of logs. */
 export function entryStatements(s: string) {
   const messages = `${s}.messages AS m`;
   return {
-    appendOne: `SELECT ${s}.append_one_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    appendGroup: `SELECT ${s}.append_group_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-    appendMany: `SELECT ${s}.append_many_2($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+    appendOne: `SELECT ${s}.append_one_3($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+    appendGroup: `SELECT ${s}.append_group_3($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+    appendMany: `SELECT ${s}.append_many_3($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
     seal: `SELECT ${s}.seal_1($1, $2, $3, $4)`,
     /** Its own write waits for the standbys that the write which it looks for may not have waited for. */
     writeAt: `WITH confirmed AS (UPDATE ${s}.sessions SET write = write WHERE uid = $1 AND namespace = $4)
@@ -24,6 +34,18 @@ export function entryStatements(s: string) {
           SELECT m.* FROM ${messages} WHERE m.uid = l.uid AND m.log = l.log ORDER BY m.seq DESC LIMIT 2
         ) AS two WHERE two.id IS NOT NULL ORDER BY two.seq DESC LIMIT 1
       ) AS m`,
+    usageRows: `SELECT r.i, m.seq, m.timestamp, coalesce(m.origin, m.session_id), m.usage FROM ${RANGES}
+      CROSS JOIN LATERAL (
+        SELECT m.seq, m.timestamp, m.session_id, m.origin, m.usage ${usedIn(messages)} ORDER BY m.seq LIMIT $5
+      ) AS m ORDER BY r.i, m.seq LIMIT $5`,
+    usageEnds: `SELECT r.i, f.seq, f.timestamp, coalesce(f.origin, f.session_id), f.usage, f.session_id, f.usage_sums,
+        l.usage_sums
+      FROM ${RANGES} CROSS JOIN LATERAL (
+        SELECT m.seq, m.timestamp, m.session_id, m.origin, m.usage, m.usage_sums ${usedIn(messages)}
+          ORDER BY m.seq LIMIT 1
+      ) AS f CROSS JOIN LATERAL (
+        SELECT m.usage_sums ${usedIn(messages)} ORDER BY m.seq DESC LIMIT 1
+      ) AS l`,
     /** A binary search. It answers nothing when an entry that would decide it is missing. */
     seqAtTime: `WITH RECURSIVE s(low, high, known) AS (
         SELECT $3::bigint, $4::bigint + 1, true
@@ -47,7 +69,7 @@ export function entryStatements(s: string) {
       CROSS JOIN LATERAL (SELECT m.* FROM ${messages} WHERE m.id = $2 AND m.uid = u.uid OFFSET 0) AS m`,
     listOwned: `SELECT m.log, m.seq, coalesce(m.origin, m.session_id) FROM ${messages}
       WHERE m.uid = $1 AND (m.log, m.seq) > ($2, $3) AND m.id IS NOT NULL ORDER BY m.log, m.seq LIMIT $4`,
-    overwrite: `SELECT ${s}.overwrite_2($1, $2, $3, $4, $5, $6, $7, $8)`,
+    overwrite: `SELECT ${s}.overwrite_3($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
     bodyBytes: `SELECT coalesce(sum(b.bytes), 0)::bigint
       FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS r(uid, log, first, last) CROSS JOIN LATERAL (
         SELECT sum(octet_length(m.body)) AS bytes FROM ${messages}

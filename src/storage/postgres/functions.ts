@@ -49,14 +49,19 @@ const TOUCH = (s: string) => `now_time := ${s}.now_micros();
 /**
  * One message; many, because arrays cost a single one twice the time; and one for each of several sessions, which waits
  * for no record. Unless `p_waits`, a locked record is answered at once. Since `number` 2, `p_named` says for each
- * message which attachments it names, as `name_1` takes it, or null for none.
+ * message which attachments it names, as `name_1` takes it, or null for none. Since 3, `p_usage` and `p_sums` are the
+ * columns of usage.
  */
-export function appendSql(s: string, number: 1 | 2): string {
-  const named = (type: string) => (number === 1 ? "" : `, p_named ${type}`);
+export function appendSql(s: string, number: 1 | 2 | 3): string {
+  const more = (type: string) => {
+    const named = number === 1 ? "" : `, p_named ${type}`;
+    return number < 3 ? named : `${named}, p_usage ${type}, p_sums ${type}`;
+  };
+  const columns = number < 3 ? "" : ", usage, usage_sums";
   return `
 CREATE FUNCTION ${s}.append_one_${number}(
   p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text, p_time bigint, p_size int,
-  p_role text, p_session text, p_origin text, p_body text, p_words text${named("text")}, p_waits boolean
+  p_role text, p_session text, p_origin text, p_body text, p_words text${more("text")}, p_waits boolean
 ) RETURNS int LANGUAGE plpgsql AS $f$
 DECLARE
   old_time bigint;
@@ -71,9 +76,9 @@ BEGIN
   END IF;
   ${FIND_END(s)}
   IF coalesce(last, 0) <> p_seq - 1 THEN RETURN 0; END IF;
-  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words)
+  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words${columns})
     VALUES (p_uid, p_log, p_seq, p_id, p_time, p_write, p_size, p_role, p_session, p_origin, p_body,
-      p_words::tsvector)
+      p_words::tsvector${number < 3 ? "" : ", p_usage, p_sums"})
     ON CONFLICT (id, uid, log) DO NOTHING;
   IF NOT FOUND THEN RETURN ${ID_TAKEN}; END IF;${number === 1 ? "" : NAME_ONE(s, "p")}
   ${TOUCH(s)}
@@ -82,20 +87,20 @@ END $f$;
 
 CREATE FUNCTION ${s}.append_group_${number}(
   p_uid text[], p_log text[], p_namespace text[], p_write bigint[], p_seq bigint[], p_id text[], p_time bigint[],
-  p_size int[], p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]${named("text[]")}
+  p_size int[], p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]${more("text[]")}
 ) RETURNS SETOF int LANGUAGE plpgsql AS $f$
 BEGIN
   FOR i IN 1 .. cardinality(p_uid) LOOP
     RETURN NEXT ${s}.append_one_${number}(
       p_uid[i], p_log[i], p_namespace[i], p_write[i], p_seq[i], p_id[i], p_time[i], p_size[i], p_role[i], p_session[i],
-      p_origin[i], p_body[i], p_words[i],${number === 1 ? "" : " p_named[i],"} false
+      p_origin[i], p_body[i], p_words[i],${number === 1 ? "" : " p_named[i],"}${number < 3 ? "" : " p_usage[i], p_sums[i],"} false
     );
   END LOOP;
 END $f$;
 
 CREATE FUNCTION ${s}.append_many_${number}(
   p_uid text, p_log text, p_namespace text, p_write bigint, p_seq bigint, p_id text[], p_time bigint[], p_size int[],
-  p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]${named("text[]")}
+  p_role text[], p_session text[], p_origin text[], p_body text[], p_words text[]${more("text[]")}
 ) RETURNS int LANGUAGE plpgsql AS $f$
 DECLARE
   old_time bigint;
@@ -112,11 +117,11 @@ BEGIN
   ) THEN
     RETURN ${ID_TAKEN};
   END IF;
-  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words)
+  INSERT INTO ${s}.messages (uid, log, seq, id, timestamp, write, size, role, session_id, origin, body, words${columns})
     SELECT p_uid, p_log, p_seq + g.i - 1, g.id, g.time, p_write, g.size, g.role, g.session, g.origin, g.body,
-      g.words::tsvector
-    FROM unnest(p_id, p_time, p_size, p_role, p_session, p_origin, p_body, p_words)
-      WITH ORDINALITY AS g(id, time, size, role, session, origin, body, words, i);${number === 1 ? "" : NAME_MANY(s)}
+      g.words::tsvector${number < 3 ? "" : ", g.usage, g.sums"}
+    FROM unnest(p_id, p_time, p_size, p_role, p_session, p_origin, p_body, p_words${number < 3 ? "" : ", p_usage, p_sums"})
+      WITH ORDINALITY AS g(id, time, size, role, session, origin, body, words${number < 3 ? "" : ", usage, sums"}, i);${number === 1 ? "" : NAME_MANY(s)}
   ${TOUCH(s)}
   RETURN cardinality(p_id);
 END $f$;`;
@@ -151,10 +156,14 @@ END $f$;`;
 
 /**
  * Locks the rows in the order of their key, and finds each of them by it, whatever the planner knows about the table.
- * Since `number` 2, what an entry names is replaced with it.
+ * Since `number` 2, what an entry names is replaced with it, and since 3 its usage if it has any.
  */
-export function overwriteSql(s: string, number: 1 | 2): string {
-  const [parameter, column] = number === 1 ? ["", ""] : [", p_named text[]", ", named"];
+export function overwriteSql(s: string, number: 1 | 2 | 3): string {
+  const names = ["named", "usage"].slice(0, number - 1);
+  const parameter = names.map((name) => `, p_${name} text[]`).join("");
+  const column = names.map((name) => `, ${name}`).join("");
+  const given = names.map((name) => `, p_${name}`).join("");
+  const usage = number < 3 ? "" : ",\n        usage = CASE WHEN m.usage IS NULL THEN NULL ELSE g.usage END";
   return `
 CREATE FUNCTION ${s}.overwrite_${number}(
   p_uid text[], p_log text[], p_seq bigint[], p_id text[], p_size int[], p_body text[], p_words text[]${parameter}
@@ -163,10 +172,10 @@ DECLARE
   g record;
 BEGIN
   FOR g IN
-    SELECT * FROM unnest(p_uid, p_log, p_seq, p_id, p_size, p_body, p_words${number === 1 ? "" : ", p_named"})
+    SELECT * FROM unnest(p_uid, p_log, p_seq, p_id, p_size, p_body, p_words${given})
       AS new(uid, log, seq, id, size, body, words${column}) ORDER BY new.uid COLLATE "C", new.log COLLATE "C", new.seq
   LOOP
-    UPDATE ${s}.messages AS m SET size = g.size, body = g.body, words = g.words::tsvector
+    UPDATE ${s}.messages AS m SET size = g.size, body = g.body, words = g.words::tsvector${usage}
       WHERE m.uid = g.uid AND m.log = g.log AND m.seq = g.seq AND m.id = g.id;${number === 1 ? "" : RENAME(s)}
   END LOOP;
 END $f$;`;

@@ -21,6 +21,7 @@ import type {
   SessionRecord,
   Tail,
   Usage,
+  UsageEnds,
   UsageFilter,
   UsageRows,
 } from "../history/log-store.js";
@@ -182,12 +183,12 @@ export class PostgresLogStore implements LogStore {
     return this.#records.readNewest(sessionId, options, call);
   }
 
-  async readUsage(): Promise<UsageRows> {
-    return { rows: [], rest: [] };
+  readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    return this.#logs.readUsage(ranges, limit, call);
   }
 
-  async readUsageEnds(ranges: readonly Segment[]): Promise<readonly null[]> {
-    return ranges.map(() => null);
+  readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    return this.#logs.readUsageEnds(ranges, call);
   }
 
   tail(log: string, call?: Call): Promise<Tail> {

@@ -1,10 +1,33 @@
 import type { Call } from "../../domain/call.js";
 import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
-import type { Entry, OwnedPlace, Range, RangeOptions, Segment, SessionRecord, Tail } from "../history/log-store.js";
+import { usageText } from "../../domain/usage-text.js";
+import type {
+  Entry,
+  OwnedPlace,
+  Range,
+  RangeOptions,
+  Segment,
+  SessionRecord,
+  Tail,
+  UsageEnds,
+  UsageRow,
+  UsageRows,
+} from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
+import { runningOfText } from "../history/running-usage.js";
+import { restOf } from "../history/usage-rows.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { BUSY, ID_TAKEN, UNNAMED } from "./functions.js";
-import { bodyValues, columnsOf, type EntryValues, entryValues, splitLog, toEntry } from "./rows.js";
+import {
+  bodyValues,
+  columnsOf,
+  type EntryValues,
+  entryValues,
+  splitLog,
+  toEntry,
+  toUsageRow,
+  type UsageColumns,
+} from "./rows.js";
 import { newWrite, type PostgresShared } from "./shared.js";
 import type { Row, Value } from "./values.js";
 import { wordsColumn } from "./words-column.js";
@@ -14,6 +37,8 @@ const MOST = Number.MAX_SAFE_INTEGER;
 const MOST_SHARED_BYTES = 16 * 1024;
 /** How many owners one statement looks at. */
 const OWNERS_AT_ONCE = 1000;
+/** How many ranges one statement reads usage of. */
+const RANGES_AT_ONCE = 16;
 
 /** The logs that the records of one namespace name. */
 export class PostgresLogs {
@@ -121,6 +146,33 @@ export class PostgresLogs {
     return { last: before?.[1] === seq - 1 ? lastOf(before) : null, state: "sealed", isNamed };
   }
 
+  async readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows> {
+    const { pool, sql } = this.#shared;
+    const found: UsageRow[] = [];
+    for (let from = 0; from < ranges.length; from += RANGES_AT_ONCE) {
+      const some = ranges.slice(from, from + RANGES_AT_ONCE);
+      const most = limit - found.length;
+      const rows = await pool.read(sql.usageRows, [...rangeColumns(some), most], call);
+      found.push(...rows.map(([i, ...row]) => toUsageRow(logAt(some, i), row as unknown as UsageColumns)));
+      if (rows.length === most) {
+        const last = from + (rows.at(-1)?.[0] as number) - 1;
+        return { rows: found, rest: restOf(ranges, last, found.at(-1)) };
+      }
+    }
+    return { rows: found, rest: [] };
+  }
+
+  async readUsageEnds(ranges: readonly Segment[], call?: Call): Promise<readonly (UsageEnds | null)[]> {
+    const { pool, sql } = this.#shared;
+    const ends: (UsageEnds | null)[] = ranges.map(() => null);
+    for (const [i, ...row] of await pool.read(sql.usageEnds, rangeColumns(ranges), call)) {
+      const [sessionId, sums, last] = row.slice(4) as [string, string, string];
+      const first = { ...toUsageRow(logAt(ranges, i), row as unknown as UsageColumns), sums: runningOfText(sums) };
+      ends[(i as number) - 1] = { sessionId: fromColumn(sessionId), first, last: runningOfText(last) };
+    }
+    return ends;
+  }
+
   async seqAtTime(log: string, first: number, last: number, micros: number, call?: Call): Promise<number | null> {
     if (first > last) return last + 1;
     const { pool, sql } = this.#shared;
@@ -175,18 +227,14 @@ export class PostgresLogs {
       rows.map(({ body }) => body),
       rows.map(({ words }) => words),
       rows.map(({ named }) => named),
+      entries.map(({ body }) => usageText(body.usage ?? {})),
     ];
     await pool.settle(call, () => pool.run(sql.overwrite, values, call));
   }
 
   async entryBytes(ranges: readonly Segment[], call?: Call): Promise<number> {
     const { pool, sql } = this.#shared;
-    const values = [
-      ...columnsOf(ranges.map(({ log }) => log)),
-      ranges.map(({ first }) => first),
-      ranges.map(({ last }) => Math.min(last, MOST)),
-    ];
-    return numberOf(await pool.read(sql.bodyBytes, values, call));
+    return numberOf(await pool.read(sql.bodyBytes, rangeColumns(ranges), call));
   }
 
   async deleteEntries(target: { readonly uid: string } | Segment, limit: number, call?: Call): Promise<boolean> {
@@ -217,6 +265,20 @@ export class PostgresLogs {
     const { indexed } = this.#shared;
     return indexed ? wordsColumn(this.#namespace, entry, indexed) : null;
   }
+}
+
+/** The columns of ranges, as statements take them. */
+function rangeColumns(ranges: readonly Segment[]): Value[] {
+  return [
+    ...columnsOf(ranges.map(({ log }) => log)),
+    ranges.map(({ first }) => first),
+    ranges.map(({ last }) => Math.min(last, MOST)),
+  ];
+}
+
+/** The log of the range with a number. */
+function logAt(ranges: readonly Segment[], i: Row[number] | undefined): string {
+  return ranges[(i as number) - 1]?.log ?? "";
 }
 
 type TailRow = readonly [boolean, number | null, string | null, number];

@@ -1,7 +1,9 @@
 import { labelTexts } from "../../domain/labels.js";
 import { MessageBody } from "../../domain/message-body.js";
-import type { Entry, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
+import { usageOfText, usageText } from "../../domain/usage-text.js";
+import type { Entry, NextRecord, Segment, SessionRecord, UsageRow } from "../history/log-store.js";
 import { isWritable, openDrafts, sideLogs, sweepTimeOf } from "../history/record-facts.js";
+import { runningText } from "../history/running-usage.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { arrayText, type Row, type Value } from "./values.js";
 
@@ -36,9 +38,11 @@ export type EntryValues = readonly [
   body: string,
   words: string | null,
   named: string | null,
+  usage: string | null,
+  sums: string | null,
 ];
 
-/** The values of a new entry, in the order of the parameters of `append_one_2` that follow `p_seq`. */
+/** The values of a new entry, in the order of the parameters of `append_one_3` that follow `p_seq`. */
 export function entryValues(entry: Entry, words: string | null): EntryValues {
   const { size, body, named } = bodyValues(entry);
   const origin = entry.originSessionId === entry.sessionId ? null : toColumn(entry.originSessionId);
@@ -52,7 +56,21 @@ export function entryValues(entry: Entry, words: string | null): EntryValues {
     body,
     words,
     named,
+    ...usageValues(entry),
   ];
+}
+
+const NO_USAGE = [null, null] as const;
+
+function usageValues({ body, usageSums }: Entry): readonly [string | null, string | null] {
+  return usageSums === undefined ? NO_USAGE : [usageText(body.usage ?? {}), runningText(usageSums)];
+}
+
+/** What `usageRows` returns after the number of the range; `usageEnds` returns more. */
+export type UsageColumns = readonly [seq: number, timestampMicros: number, originSessionId: string, usage: string];
+
+export function toUsageRow(log: string, [seq, timestampMicros, origin, usage]: UsageColumns): UsageRow {
+  return { log, seq, timestampMicros, originSessionId: fromColumn(origin), usage: usageOfText(usage) };
 }
 
 export function bodyValues({ id, body }: Entry): {

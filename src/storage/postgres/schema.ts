@@ -1,6 +1,6 @@
 import type { SearchScope } from "../../domain/search.js";
 import { attachmentFunctionsSql } from "./attachment-functions.js";
-import { countBytesSql } from "./functions.js";
+import { appendSql, countBytesSql, overwriteSql } from "./functions.js";
 import { quoted } from "./postgres-url.js";
 import { MARKS } from "./words-column.js";
 
@@ -195,6 +195,24 @@ ${attachmentFunctionsSql(schema)}
 `;
 }
 
+/**
+ * Of what version 4 has more than version 3, the usage of messages: that of the message, as `usageText` writes it, and
+ * the sums of its log up to it, as `runningText` writes them; both null in a message without usage. The texts are not in
+ * the index, which could not hold long ones, and the planner takes no samples of them.
+ */
+function usageSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+ALTER TABLE ${s}.messages
+  ADD COLUMN usage text COLLATE "C",
+  ADD COLUMN usage_sums text COLLATE "C";
+ALTER TABLE ${s}.messages ALTER COLUMN usage SET STATISTICS 0, ALTER COLUMN usage_sums SET STATISTICS 0;
+CREATE INDEX messages_by_usage ON ${s}.messages (uid, log, seq) WHERE usage IS NOT NULL;
+${appendSql(s, 3)}
+${overwriteSql(s, 3)}
+`;
+}
+
 /** Of what version 4 adds, the bin. Both columns are null in all other records. */
 function binSql(schema: string): string {
   const s = quoted(schema);
@@ -209,7 +227,7 @@ CREATE INDEX sessions_to_purge ON ${s}.sessions (namespace, purge_time) WHERE pu
 }
 
 /** What version 4 has more than version 3. */
-const NEWEST = [binSql];
+const NEWEST = [usageSql, binSql];
 
 export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachment_names"] as const;
 /** The tables that hold what callers write. */

@@ -127,8 +127,8 @@ export class MessageTable {
     const [end] = this.#sql.lastUsage.get(...range) as unknown as [string];
     return {
       sessionId: fromColumn(sessionId),
-      first: { ...toUsageRow(log, [seq, time, sessionId, origin, usage]), sums: runningOfText(fromColumn(sums)) },
-      last: runningOfText(fromColumn(end)),
+      first: { ...toUsageRow(log, [seq, time, sessionId, origin, usage]), sums: runningOfText(sums) },
+      last: runningOfText(end),
     };
   }
 

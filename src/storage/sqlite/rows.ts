@@ -29,13 +29,13 @@ const NO_USAGE = [null, null] as const;
 /** The columns of usage. */
 function usageOf({ body, usageSums }: Entry): readonly [string | null, string | null] {
   if (usageSums === undefined) return NO_USAGE;
-  return [toColumn(usageText(body.usage ?? {})), toColumn(runningText(usageSums))];
+  return [usageText(body.usage ?? {}), runningText(usageSums)];
 }
 
 /** The values of `updateBody`. */
 export function bodyToRow(entry: Entry): Bound[] {
   const { size, body } = bodyOf(entry);
-  const usage = toColumn(usageText(entry.body.usage ?? {}));
+  const usage = usageText(entry.body.usage ?? {});
   return [size, body, usage, toColumn(entry.log), entry.seq, toColumn(entry.id)];
 }
 
@@ -60,7 +60,7 @@ export type UsageColumns = readonly [
 
 export function toUsageRow(log: string, [seq, timestampMicros, sessionId, origin, usage]: UsageColumns): UsageRow {
   const originSessionId = fromColumn(origin ?? sessionId);
-  return { log, seq, timestampMicros, originSessionId, usage: usageOfText(fromColumn(usage)) };
+  return { log, seq, timestampMicros, originSessionId, usage: usageOfText(usage) };
 }
 
 export function rowToEntry(row: Row): Entry {
