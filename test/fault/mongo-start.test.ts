@@ -57,7 +57,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         .insertOne({ _id: "version", version: SCHEMA_VERSION + 1 });
       await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
         code: "failed_precondition",
-        message: expect.stringMatching(/has schema 5, made by a newer version; this one knows 4/),
+        message: expect.stringMatching(/has schema 6, made by a newer version; this one knows 5/),
       });
       expect((await client.db().listCollections().toArray()).map(({ name }) => name)).toEqual(["schema"]);
     });

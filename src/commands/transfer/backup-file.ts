@@ -45,11 +45,12 @@ export async function* readNumbers(
         originSessionId = owner.sessionId,
         attachments: named,
         metadata,
+        usage,
         ...content
       } = messageShape(item.message, "message");
       const whole = named.filter(([, attachment]) => !index.isDamaged(attachment));
       const damaged = new Set(named.filter((one) => !whole.includes(one)).map(([attachmentId]) => attachmentId));
-      const body = MessageBody.of({ parts: withoutDamaged(content.parts, damaged), metadata });
+      const body = MessageBody.of({ parts: withoutDamaged(content.parts, damaged), metadata, usage });
       const attachments = whole.map(
         ([attachmentId, attachment]): BackupAttachment => ({
           number: attachment,

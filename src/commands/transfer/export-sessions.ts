@@ -218,11 +218,13 @@ function lineOf(line: FileItem | FileHeader): string {
 function messageLine(message: BackupMessage, named: readonly NamedNumber[], sessionId: string): string {
   const { id, role, timestampMicros, originSessionId } = message;
   const { parts, metadata } = marked(message.body, named).json;
+  const { usage } = message.body;
   const origin = originSessionId === sessionId ? "" : `,"originSessionId":${JSON.stringify(originSessionId)}`;
   const front = JSON.stringify({ id, role, timestampMicros }).slice(0, -1);
   const ofBody = metadata === undefined ? `,"parts":${parts}` : `,"parts":${parts},"metadata":${metadata}`;
+  const ofUsage = usage === undefined ? "" : `,"usage":${JSON.stringify(usage)}`;
   const attachments = named.length === 0 ? "" : `,"attachments":${JSON.stringify(named)}`;
-  return `{"message":${onOneLine(`${front}${ofBody}${origin}${attachments}`)}}}\n`;
+  return `{"message":${onOneLine(`${front}${ofBody}${ofUsage}${origin}${attachments}`)}}}\n`;
 }
 
 /** A body whose parts say of each attachment that is stored, but not in the file, that it is missing. */
@@ -235,5 +237,5 @@ function marked(body: MessageBody, named: readonly NamedNumber[]): MessageBody {
       ? { ...part, attachment: { ...part.attachment, missing: true as const } }
       : part,
   );
-  return MessageBody.of({ parts, metadata: body.metadata });
+  return MessageBody.of({ parts, metadata: body.metadata, usage: body.usage });
 }

@@ -58,6 +58,20 @@ const namedNumber: Shape<NamedNumber> = (value, path) => {
   return [string(attachmentId, `${path}[0]`), integer(1)(number, `${path}[1]`)];
 };
 
+const usage = object({
+  model: optional(string, undefined),
+  provider: optional(string, undefined),
+  inputTokens: optional(integer(0), undefined),
+  outputTokens: optional(integer(0), undefined),
+  cachedInputTokens: optional(integer(0), undefined),
+  reasoningTokens: optional(integer(0), undefined),
+  cost: optional(string, undefined),
+  currency: optional(string, undefined),
+  startTimeMicros: optional(integer(), undefined),
+  firstTokenTimeMicros: optional(integer(), undefined),
+  durationMicros: optional(integer(0), undefined),
+});
+
 export const messageShape = object({
   id: string,
   role: string,
@@ -72,6 +86,7 @@ export const messageShape = object({
     }),
   ),
   metadata: optional(struct, undefined),
+  usage: optional(usage, undefined),
   originSessionId: optional(string, undefined),
   attachments: optional(list(namedNumber), []),
 });

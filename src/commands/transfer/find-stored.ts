@@ -115,5 +115,5 @@ function noteAttachments(
 
 /** The message without absent fields. */
 function comparable({ body, attachments: _attachments, ...rest }: BackupMessage): unknown {
-  return JSON.parse(JSON.stringify({ ...rest, parts: body.parts, metadata: body.metadata }));
+  return JSON.parse(JSON.stringify({ ...rest, parts: body.parts, metadata: body.metadata, usage: body.usage }));
 }

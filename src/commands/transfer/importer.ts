@@ -165,8 +165,8 @@ export class Importer {
         for (const one of attachments) await this.#upload(sessionId, one);
       }
       const added = messages.map(({ id, role, timestampMicros, body }) => {
-        const { parts, metadata } = body;
-        return { id, role, timestampMicros, parts, metadata };
+        const { parts, metadata, usage } = body;
+        return { id, role, timestampMicros, parts, metadata, usage };
       });
       await this.#storage.logMessages(sessionId, added);
     }

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../domain/json.js";
 import type { Labels } from "../../domain/labels.js";
 import type { ImageOrigin } from "../../domain/session-image.js";
 import type { Todo } from "../../domain/todo.js";
+import type { Usage } from "../../domain/usage.js";
 
 /**
  * The first line of an export. Each further line is a FileItem: every session is followed by the messages that it is
@@ -14,7 +15,10 @@ import type { Todo } from "../../domain/todo.js";
  */
 export const FILE_HEADER = { format: "session-pool", version: 4 } as const;
 
-/** The versions that are read in the same way. Files of version 2 have no attachments, of version 3 no annotations. */
+/**
+ * The versions that are read in the same way. Files of version 2 have no attachments, and files of version 3 neither
+ * annotations nor usage.
+ */
 export const FILE_VERSIONS: readonly unknown[] = [2, 3, FILE_HEADER.version];
 
 /** A file of several namespaces has one such line before the sessions of each. */
@@ -55,6 +59,7 @@ export interface FileMessage {
   readonly timestampMicros: number;
   readonly parts: readonly Part[];
   readonly metadata?: JsonObject | undefined;
+  readonly usage?: Usage | undefined;
   /** The session that it was first written to, unless that is the session before it in the file. */
   readonly originSessionId?: string | undefined;
   /** The attachments in the file that it names. */

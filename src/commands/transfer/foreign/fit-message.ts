@@ -61,7 +61,9 @@ export function splitParts(message: FileMessage, maxParts: number, idOf: (count:
   const messages: FileMessage[] = [];
   for (let first = 0; first < message.parts.length; first += maxParts) {
     const parts = message.parts.slice(first, first + maxParts);
-    messages.push(first === 0 ? { ...message, parts } : { ...message, id: idOf(messages.length + 1), parts });
+    // The usage must not count several times.
+    const usage = first === 0 ? message.usage : undefined;
+    messages.push({ ...message, ...(first > 0 && { id: idOf(messages.length + 1) }), parts, usage });
   }
   return messages;
 }

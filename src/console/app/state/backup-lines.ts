@@ -1,4 +1,4 @@
-import type { Attachment, Message, Part, Session } from "../api/types.js";
+import type { Attachment, Message, Part, Session, Usage } from "../api/types.js";
 
 /** The lines of a backup of one session. Those of attachments, in their order, belong between `head` and `end`. */
 export interface BackupLines {
@@ -59,7 +59,7 @@ function lineOf(item: object): string {
 
 /** `numbers`: the attachments of the file, by id. What a message says of others counts as missing. */
 function messageOf({ info, parts }: Message, sessionId: string, numbers: ReadonlyMap<string, number>): object {
-  const { id, role, timestamp, metadata, originSessionId = "" } = info;
+  const { id, role, timestamp, metadata, usage, originSessionId = "" } = info;
   const ids = new Set(parts.flatMap(({ attachment }) => attachment?.attachmentId ?? []));
   const named = [...ids].flatMap((attachmentId) => {
     const number = numbers.get(attachmentId);
@@ -72,9 +72,34 @@ function messageOf({ info, parts }: Message, sessionId: string, numbers: Readonl
     timestampMicros: microsOf(timestamp),
     parts: parts.map((part) => markedMissing(part, numbers)),
     metadata,
+    ...(usage && { usage: usageOf(usage) }),
     ...(isElsewhere && { originSessionId }),
     ...(named.length > 0 && { attachments: named }),
   };
+}
+
+function usageOf(usage: Usage): object {
+  const { inputTokens, outputTokens, cachedInputTokens, reasoningTokens, startTime, firstTokenTime, duration } = usage;
+  const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+  return {
+    model: usage.model || undefined,
+    provider: usage.provider || undefined,
+    inputTokens: numberOf(inputTokens),
+    outputTokens: numberOf(outputTokens),
+    cachedInputTokens: numberOf(cachedInputTokens),
+    reasoningTokens: numberOf(reasoningTokens),
+    cost: usage.cost || undefined,
+    currency: usage.currency || undefined,
+    startTimeMicros: startTime && microsOf(startTime),
+    firstTokenTimeMicros: firstTokenTime && microsOf(firstTokenTime),
+    durationMicros: duration && durationMicrosOf(duration),
+  };
+}
+
+/** Microseconds of a duration such as `1.5s`. */
+function durationMicrosOf(duration: string): number {
+  const [whole = "", fraction = ""] = duration.replace("s", "").split(".");
+  return Number(whole) * 1_000_000 + Number(fraction.padEnd(6, "0").slice(0, 6));
 }
 
 function markedMissing(part: Part, numbers: ReadonlyMap<string, number>): Part {

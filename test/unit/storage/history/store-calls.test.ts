@@ -62,17 +62,20 @@ describe("store calls of an operation (docs/history.md, Operations)", () => {
     expect(await callsOf((provider) => provider.getMessage("s", "m5"))).toHaveLength(2);
   });
 
-  it("are one for the newest messages, also of a fork, and three where the store leaves readNewest out", async () => {
+  it("are one for the newest messages, also of a fork, and three where the store leaves readNewest out; a session needs one more", async () => {
     const list = (provider: LogHistoryProvider) => provider.listMessages("s", { limit: 5, newestFirst: true });
     const load = (provider: LogHistoryProvider) => provider.loadSession("s", { limit: 5 });
     const { callsOf } = await sessionOf(10);
     expect(await callsOf(list)).toEqual(["readNewest"]);
-    expect(await callsOf(load)).toEqual(["readNewest"]);
+    expect(await callsOf(load)).toEqual(["readNewest", "readUsageEnds"]);
     await callsOf((provider) => provider.forkConversation("s", "f", { as: "fork" }));
-    expect(await callsOf((provider) => provider.loadSession("f", { limit: 5 }))).toEqual(["readNewest"]);
+    expect(await callsOf((provider) => provider.loadSession("f", { limit: 5 }))).toEqual([
+      "readNewest",
+      "readUsageEnds",
+    ]);
     const { callsOf: plainCallsOf } = await sessionOf(10, (store) => without(store, "readNewest"));
     expect(await plainCallsOf(list)).toEqual(["readRecord", "tail", "readRange"]);
-    expect(await plainCallsOf(load)).toEqual(["readRecord", "tail", "readRange"]);
+    expect(await plainCallsOf(load)).toEqual(["readRecord", "tail", "readRange", "readUsageEnds"]);
   });
 
   for (const [name, most, run] of [
