@@ -120,7 +120,10 @@ describe.each(stores)("session-pool sessions, beside a running server on %s", (_
     await run(["sessions", "delete", "kept"], { ...env, SESSION_POOL_UNDELETE_DAYS: "1" });
     const [listed, ...others] = jsonLines(await run(["sessions", "list", "--deleted", "--json"], env));
     expect([listed, others]).toMatchObject([{ sessionId: "kept", purgeTime: expect.any(String) }, []]);
-    expect(await run(["sessions", "undelete", "kept"], env)).toMatchObject({ code: 0, stdout: 'Brought back "kept"\n' });
+    expect(await run(["sessions", "undelete", "kept"], env)).toMatchObject({
+      code: 0,
+      stdout: 'Brought back "kept"\n',
+    });
     expect(await run(["sessions", "undelete", "gone"], env)).toMatchObject({ code: 1, stdout: "" });
     expect((await run(["sessions", "show", "kept"], env)).stdout).toContain("a title");
     await run(["sessions", "delete", "kept"], env);
