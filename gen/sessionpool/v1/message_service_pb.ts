@@ -518,7 +518,8 @@ export type SearchMessagesRequest = Message<"sessionpool.v1.SearchMessagesReques
   limit?: number | undefined;
 
   /**
-   * `next_page_token` of an earlier answer with the same `q`, `label`, `session_id`, `owner` and `no_owner`.
+   * `next_page_token` of an earlier answer with the same `q`, `label`, `session_id`, `owner`, `no_owner`, `role`, `since`
+   * and `until`.
    *
    * @generated from field: string page_token = 5;
    */
@@ -539,21 +540,21 @@ export type SearchMessagesRequest = Message<"sessionpool.v1.SearchMessagesReques
   noOwner: boolean;
 
   /**
-   * Only messages with this role.
+   * Only messages with this role, and no titles.
    *
    * @generated from field: string role = 8;
    */
   role: string;
 
   /**
-   * Only messages with a timestamp at or after this time.
+   * Only messages with a timestamp at or after this time, and titles of sessions that were created then.
    *
    * @generated from field: google.protobuf.Timestamp since = 9;
    */
   since?: Timestamp | undefined;
 
   /**
-   * Only messages with a timestamp before this time.
+   * Only messages with a timestamp before this time, and titles of sessions that were created before it.
    *
    * @generated from field: google.protobuf.Timestamp until = 10;
    */
@@ -614,28 +615,28 @@ export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
   sessionTitle: string;
 
   /**
-   * Id of the message.
+   * Id of the message; empty if the title was found.
    *
    * @generated from field: string message_id = 3;
    */
   messageId: string;
 
   /**
-   * Role of the message.
+   * Role of the message; empty if the title was found.
    *
    * @generated from field: string role = 4;
    */
   role: string;
 
   /**
-   * Timestamp of the message.
+   * Timestamp of the message, or create time of the session if its title was found.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 5;
    */
   timestamp?: Timestamp | undefined;
 
   /**
-   * Number of messages before it in the session.
+   * Number of messages before it in the session; 0 if the title was found.
    *
    * @generated from field: int64 position = 6;
    */
@@ -649,29 +650,30 @@ export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
   snippet: string;
 
   /**
-   * The matches in `snippet`, in order and without overlaps. May be empty when the words occur only after the first MiB
-   * of the message's text.
+   * The matches in `snippet`, in order and without overlaps. Empty when the words occur only after the first MiB of what
+   * is searched in the message.
    *
    * @generated from field: repeated sessionpool.v1.TextRange highlights = 8;
    */
   highlights: TextRange[];
 
   /**
-   * Number of parts before the one that `snippet` is from; absent if that is the title of the session.
+   * Number of parts before the one that `snippet` is from: the first that has all words, or else the first that has one.
+   * Absent if `snippet` is a title, or a call that only the metadata of the message has, or if there are no `highlights`.
    *
    * @generated from field: optional int32 part_index = 9;
    */
   partIndex?: number | undefined;
 
   /**
-   * Type of that part.
+   * Type of that part; empty if `part_index` is absent.
    *
    * @generated from field: string part_type = 10;
    */
   partType: string;
 
   /**
-   * What of that part, or of the session, `snippet` is from.
+   * What of that part, or of the session, `snippet` is from; not known if there are no `highlights`.
    *
    * @generated from field: sessionpool.v1.SearchedField field = 11;
    */
@@ -1823,22 +1825,26 @@ export const MessageService: GenService<{
   /**
    * Finds messages in all sessions of the namespace by the words in them, newest first.
    *
-   * This works only if the server was started with `--search`; otherwise the answer is `unimplemented`. Only the texts
-   * of parts of type `text` are searched; tool calls and their results, reasoning, metadata and drafts are not. A
-   * message is found in the session that it was first written to, as long as that session shows it. It is not found
-   * after a truncate, revert or delete has removed it, or an update has replaced its content, and it is not found in
-   * forks, shares and copies that took it over.
+   * This works only if the server was started with `--search`; otherwise the answer is `unimplemented`. The texts of
+   * parts of type `text` are searched; with `--search all`, also titles of sessions, and the names, arguments and outputs
+   * of tools in all formats that the console knows: of the arguments of a call, and of an output, the first 128 Ki
+   * UTF-16 code units. Reasoning, other metadata and drafts are not searched. A message is found in the session that it
+   * was first written to, as long as that session shows it. It is not found after a truncate, revert or delete has
+   * removed it, or an update has replaced its content, and it is not found in forks, shares and copies that took it over.
+   * A title is found by the words that it has now, unless the search is for a `role`.
    *
    * `q` holds words, all of which a message must contain, in any order. The words of a phrase in quotation marks, such
    * as `"several words"`, must follow each other. A `*` directly after a word or phrase matches any continuation of its
    * last word, so `azal*` finds `azaleas`. Case and the accents of letters do not matter. There are no other operators:
    * every character that is neither a letter nor a digit separates words, and `foo-bar` is the same as `"foo bar"`. In
-   * scripts that are written without spaces, everything up to the next space or punctuation mark is one word.
+   * Chinese, Japanese, Thai, Lao, Burmese and Khmer, which are written without spaces, any piece of a text is found, and a
+   * single character counts as a prefix.
    *
    * A page may hold fewer hits than requested, or even none, and still have a `next_page_token`, because each call
    * looks at a limited number of messages. While a store is building its index, older messages are found only once they
    * have been added to it. Errors: `not_found` (no session `session_id`), `invalid_argument` (`q` has no word or more
-   * than 256 bytes; a prefix of fewer than 3 bytes; more than 4 prefixes; a token of another search).
+   * than 256 bytes; a prefix of fewer than 3 bytes; more than 4 prefixes; `since` after `until`; a token of another
+   * search).
    *
    * @generated from rpc sessionpool.v1.MessageService.SearchMessages
    */

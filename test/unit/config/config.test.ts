@@ -115,6 +115,30 @@ describe("the configuration of serve", () => {
     expect(warnings).toEqual(warns ? [expect.stringContaining("--jwks is fetched without TLS")] : []);
   });
 
+  it("searches texts or everything, and takes what a switch was set to before", () => {
+    expect(read().search).toBe(false);
+    expect(read("--search").search).toBe("text");
+    expect(read("--search", "--openai")).toMatchObject({ search: "text", openAi: true });
+    for (const scope of ["text", "all"]) {
+      expect(read("--search", scope).search).toBe(scope);
+      expect(read(`--search=${scope}`).search).toBe(scope);
+    }
+    expect(() => read("--search", "words")).toThrow("It must be text or all.");
+    for (const [value, scope] of [
+      ["all", "all"],
+      ["text", "text"],
+      ["1", "text"],
+      ["true", "text"],
+      ["", "text"],
+    ] as const) {
+      env("SESSION_POOL_SEARCH", value);
+      expect(read().search, value).toBe(scope);
+    }
+    expect(read("--search", "all").search).toBe("all");
+    env("SESSION_POOL_SEARCH", "false");
+    expect(() => read()).toThrow("It must be text or all.");
+  });
+
   it("binds tokens to owners only if a claim is named, by a flag or in the environment", () => {
     expect(read("--jwks", "keys.json").jwt?.ownerClaim).toBeUndefined();
     expect(read("--jwks", "keys.json", "--jwt-owner-claim", "sub").jwt?.ownerClaim).toBe("sub");
