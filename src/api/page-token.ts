@@ -36,7 +36,7 @@ const FIELDS: Record<Kind, string> = {
   sessions: "string integer string string?",
   list: "string key string",
   deleted: "integer string string?",
-  search: "string string",
+  search: "string string string?",
   watch: "string count count",
   attachments: "string string",
   annotations: "string string integer string",
@@ -166,14 +166,14 @@ export interface SearchFilter extends ListScope {
   readonly untilMicros?: number | undefined;
 }
 
-export function encodeSearchToken({ place }: SearchCursor, filter: SearchFilter): string {
-  return encode("search", [searchDigest(filter), place]);
+export function encodeSearchToken({ place, titles }: SearchCursor, filter: SearchFilter): string {
+  return encode("search", [searchDigest(filter), place, ...(titles === undefined ? [] : [titles])]);
 }
 
 /** Decodes a search token; refuses one that belongs to another search. */
 export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
-  const [digest, place] = decode("page_token", "search", token) as [string, string];
-  if (digest === searchDigest(filter)) return { place };
+  const [digest, place, titles] = decode("page_token", "search", token) as [string, string, string?];
+  if (digest === searchDigest(filter)) return titles == null ? { place } : { place, titles };
   throw invalidArgument(
     "page_token belongs to a search with another namespace, q, label, session_id, owner, role, since or until",
   );

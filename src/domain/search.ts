@@ -37,7 +37,10 @@ export interface SearchTerm {
 
 /** The place of a message in the order of a search. Opaque above the store. */
 export interface SearchCursor {
+  /** Empty before the first message. */
   readonly place: string;
+  /** The same in the order of titles, where they are searched; absent before the first one. */
+  readonly titles?: string | undefined;
 }
 
 export interface SearchHit {

@@ -231,6 +231,55 @@ export function describeSearches(subject: StorageProviderSubject): void {
       },
     );
 
+    searches(
+      "finds titles among the messages when everything is searched, by when their sessions were made",
+      async () => {
+        const everything = subject.open({ search: "all" });
+        const store = subject.store?.();
+        if (store !== undefined && store.queries === undefined) return;
+        const all = async (q: string, filter: Filter = {}) =>
+          (await hitsOf(everything, q, filter)).map(({ sessionId, messageId }) => `${sessionId}/${messageId}`);
+        for (const [i, title] of ["Kyoto in May", "Late: 東京 kyoto", "Nara", "kyoto again"].entries()) {
+          subject.nowMicros = T0 + i * 10;
+          const owner = i === 3 ? "ada" : undefined;
+          await subject.provider.createSession({ sessionId: `s${i}`, title, owner, labels: { k: String(i % 2) } });
+        }
+        await subject.provider.logMessages("s0", [
+          { ...said("m1", "to kyoto"), timestampMicros: T0 + 5 },
+          { ...said("m2", "from Kyoto"), timestampMicros: T0 + 10 },
+        ]);
+        const newestFirst = ["s3/", "s0/m2", "s1/", "s0/m1", "s0/"];
+        for (const limit of [1, 2, 3, 10]) expect(await all("kyoto", { limit })).toEqual(newestFirst);
+        const [hit] = await hitsOf(everything, "aga*");
+        expect(hit).toMatchObject({
+          ...{ sessionId: "s3", sessionTitle: "kyoto again", messageId: "", role: "", position: 0 },
+          ...{ timestampMicros: T0 + 30, field: "title" },
+          snippet: { text: "kyoto again", highlights: [{ start: 6, end: 11 }] },
+        });
+        expect(hit?.part).toBeUndefined();
+        expect(await all('"京 kyoto"')).toEqual(["s1/"]);
+        expect(await all("東 late")).toEqual(["s1/"]);
+        expect(await all('"kyoto late"')).toEqual([]);
+        expect(await all("kyoto", { sinceMicros: T0 + 5, untilMicros: T0 + 30 })).toEqual(["s0/m2", "s1/", "s0/m1"]);
+        expect(await all("kyoto", { role: "user" })).toEqual(["s0/m2", "s0/m1"]);
+        for (const limit of [1, 9]) {
+          expect(await all("kyoto", { sessionId: "s0", limit })).toEqual(["s0/m2", "s0/m1", "s0/"]);
+          expect(await all("kyoto", { labels: ["k=0"], limit })).toEqual(["s0/m2", "s0/m1", "s0/"]);
+        }
+        expect(await all("kyoto", { owner: "ada" })).toEqual(["s3/"]);
+        expect(await all("kyoto", { owner: "" })).toEqual(newestFirst.slice(1));
+        expect(await all("kyoto", { access: { owner: "ada" } })).toEqual(["s3/"]);
+        expect(await all("kyoto", { access: { owner: "eve" } })).toEqual([]);
+        expect(await found("again")).toEqual([]);
+        await subject.provider.updateSession("s1", { title: "Osaka" });
+        await subject.provider.deleteSession("s3");
+        expect(await all("kyoto")).toEqual(["s0/m2", "s0/m1", "s0/"]);
+        expect(await all("osaka")).toEqual(["s1/"]);
+        await subject.provider.updateSession("s0", { expireTimeMicros: Number.MIN_SAFE_INTEGER });
+        expect(await all("kyoto")).toEqual([]);
+      },
+    );
+
     searches("finds messages of one role, and of a time, on any number of pages", async () => {
       const roles = ["user", "assistant", "tool"];
       const messages = Array.from({ length: 9 }, (_, i) =>

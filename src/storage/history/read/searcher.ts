@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { ownersSeen } from "../../../domain/access.js";
+import { ownersSeen, permits } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
 import { labelTexts } from "../../../domain/labels.js";
@@ -12,6 +12,7 @@ import { ownerOf } from "../record-facts.js";
 import { searchedPieces } from "../searched-text.js";
 import { logsOf, positionOf } from "../segments.js";
 import { openSegments } from "./pieces.js";
+import { type TitleQuery, TitleSearch } from "./title-search.js";
 import { WindowReader } from "./window-reader.js";
 
 /** The most entries that are examined for one page, and how many the store is asked for at a time. */
@@ -46,10 +47,15 @@ export class Searcher {
     const only = sessionId === undefined ? undefined : await sessions.need(sessionId);
     const owners = only ? searchedOf(only, call) : await this.#owned({ labels, ...seen }, call);
     if (owners?.length === 0) return { hits: [] };
+    const titles =
+      role === undefined && this.#context.options.search === "all"
+        ? new TitleSearch(this.#context, sessions.titles(options), only, call)
+        : undefined;
     const hits: SearchHit[] = [];
-    let last = cursor;
+    let last = cursor?.place ?? "";
+    const nextFrom = (place: string) => ({ place, titles: titles?.place });
     let sliceEndsMs = performance.now() + SLICE_MS;
-    for (let after = cursor?.place, lookedAt = 0; ; ) {
+    for (let after = last || undefined, lookedAt = 0; ; ) {
       checkCall(call);
       const what = { terms, scope, owners, sinceMicros, untilMicros };
       const { entries, next } = await search(what, { limit: AT_ONCE, after }, call);
@@ -58,18 +64,24 @@ export class Searcher {
         if (only && found.originSessionId !== only.sessionId) continue;
         const hit = await sessions.hit(found, terms, scope);
         if (hit === null) continue;
-        if (hits.length === limit) return { hits, next: last };
+        const newer = await titles?.newerThan(hit.timestampMicros, limit - hits.length);
+        hits.push(...(newer?.hits ?? []));
+        if (hits.length === limit || newer?.hasAll === false) return { hits, next: nextFrom(last) };
         hits.push(hit);
-        last = { place: found.place };
+        last = found.place;
         if (performance.now() < sliceEndsMs) continue;
         await setImmediate();
         checkCall(call);
         sliceEndsMs = performance.now() + SLICE_MS;
       }
-      if (next === null) return { hits };
+      if (next === null) {
+        const others = await titles?.newerThan(-Infinity, limit - hits.length);
+        hits.push(...(others?.hits ?? []));
+        return { hits, next: others?.hasAll === false ? nextFrom(entries.at(-1)?.place ?? after ?? "") : undefined };
+      }
       after = next;
       lookedAt += Math.max(entries.length, LEAST_COUNTED);
-      if (lookedAt >= MOST_LOOKED_AT) return { hits, next: { place: after } };
+      if (lookedAt >= MOST_LOOKED_AT) return { hits, next: nextFrom(after) };
     }
   }
 
@@ -162,6 +174,13 @@ class SearchedSessions {
       if (await this.#context.isCurrent(record, this.#call)) return null;
       this.#records.delete(originSessionId);
     }
+  }
+
+  /** The search for titles of these sessions. */
+  titles({ terms, sinceMicros, untilMicros, cursor }: SearchOptions): TitleQuery {
+    const mayBeFound = (record: SessionRecord) => this.#mayBeFound(record) && permits(this.#call, record);
+    const seen = { labels: this.#labels, owner: this.#owner };
+    return { terms, ...seen, sinceMicros, untilMicros, after: cursor?.titles, mayBeFound };
   }
 
   async #recordOf(sessionId: string): Promise<SessionRecord | null> {
