@@ -40,6 +40,20 @@ describe("a draft", () => {
     expect([textOf(message), message.info?.metadata]).toEqual(["Late April to May.", { tokens: 5 }]);
   });
 
+  it("gets its usage at the end, with numbers for 64-bit integers in both directions", async () => {
+    const draft = await client.startDraft("usage", assistant("a"), { createSession: true });
+    draft.write("Late April");
+    const startTime = new Date("2026-11-28T10:00:00.500Z");
+    const usage = { model: "gpt-5", inputTokens: 5, outputTokens: 0, startTime, duration: { seconds: 1, nanos: 5000 } };
+    await draft.finish({ usage });
+    const { info } = await client.messages.getMessage({ sessionId: "usage", messageId: "a" });
+    expect(info?.usage).toMatchObject({ model: "gpt-5", inputTokens: 5, outputTokens: 0, duration: usage.duration });
+    expect(info?.usage?.reasoningTokens).toBeUndefined();
+    expect(JSON.parse(JSON.stringify(info?.usage))).toMatchObject({
+      ...{ inputTokens: "5", startTime: "2026-11-28T10:00:00.500Z", duration: "1.000005s" },
+    });
+  });
+
   it("is written with few calls, no matter how many words come at once", async () => {
     let calls = 0;
     const counting: typeof globalThis.fetch = (input, init) => {

@@ -13,6 +13,7 @@ type Delta = {
     | { case: "putPart"; value: { part: NewPart } };
 };
 type JsonObject = NonNullable<NewMessage["info"]>["metadata"];
+type NewUsage = NonNullable<NewMessage["info"]>["usage"];
 
 /**
  * How long a writer is silent before it renews its draft. This is also how late it learns that somebody has ended the
@@ -98,13 +99,16 @@ export class DraftWriter {
   }
 
   /**
-   * Finishes the draft, which becomes the newest message of the session. `metadata` is added to the message's. What an
-   * earlier call could not add, because the server did not answer, is sent once more before that.
+   * Finishes the draft, which becomes the newest message of the session. `metadata` is added to the message's. `usage` is
+   * what the model's call took, in place of what the draft was begun with. What an earlier call could not add, because
+   * the server did not answer, is sent once more before that.
    */
   async finish({
     metadata,
+    usage,
   }: {
     readonly metadata?: JsonObject;
+    readonly usage?: NewUsage;
   } = {}): Promise<{ messageId: string; position: number }> {
     if (this.#unanswered !== undefined && (this.#error === undefined || isTransient(this.#error))) {
       this.#error = undefined;
@@ -119,6 +123,7 @@ export class DraftWriter {
         ...this.#target(),
         version: this.#version,
         ...(metadata !== undefined && { metadata }),
+        ...(usage !== undefined && { usage }),
       });
       return { messageId, position };
     } catch (error) {

@@ -7,7 +7,13 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
-import { StructSchema, type Timestamp, TimestampSchema, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  DurationSchema,
+  StructSchema,
+  type Timestamp,
+  TimestampSchema,
+  timestampFromDate,
+} from "@bufbuild/protobuf/wkt";
 import { checkStruct } from "./check-struct.js";
 import { checkText } from "./check-text.js";
 
@@ -85,7 +91,7 @@ const OF_ANSWERS: Convert = {
 /** Copies a message. `path` is its place in the whole message, with a period at the end unless it is the whole. */
 function mapIntegers(desc: DescMessage, message: object, path: string, convert: Convert): object {
   if (desc.typeName === TimestampSchema.typeName) return convert.timestamp(message, path);
-  if (desc.typeName.startsWith("google.protobuf.")) return message;
+  if (desc.typeName.startsWith("google.protobuf.") && desc.typeName !== DurationSchema.typeName) return message;
   const copy: Fields = { ...message };
   for (const field of desc.fields) {
     if (field.oneof === undefined) {

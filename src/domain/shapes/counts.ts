@@ -1,5 +1,7 @@
 import { isCost, type Usage } from "../usage.js";
 
+export type { Usage };
+
 /** An object of another program. */
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -10,9 +10,13 @@ import { changedMeanwhile, idOf, isErased, planSave, type SavePlan } from "./sav
 import { deletedSince, forget, hasMet, lastMet, lastSeen, meet, note, seenWith } from "./seen.js";
 import { withEndedCalls } from "./ui-calls.js";
 import { fittedUIMessage, fromUIMessage, haveSameContent, isSame, toUIMessage } from "./ui-message.js";
+import { type UIRun, usageOfRun } from "./ui-usage.js";
+import { SavedUsages } from "./ui-usages.js";
+import { withUsage } from "./usage.js";
 
 export { resumeUIMessageStream } from "./ui-resume.js";
 export { type KeepOptions, keepUIMessageStream } from "./ui-stream.js";
+export type { UIRun } from "./ui-usage.js";
 
 export interface SaveOptions {
   /**
@@ -22,6 +26,12 @@ export interface SaveOptions {
    * process has loaded or saved last.
    */
   readonly loaded?: readonly Pick<UIMessage, "id">[];
+  /**
+   * What `streamText`, `generateText` or the agent has returned that wrote the last message of the assistant. The usage
+   * of that message is what its steps took, added to what an earlier run took that began the message. Without it, the
+   * usage of a new message is what its metadata says, if it says so in a known form.
+   */
+  readonly run?: UIRun;
 }
 
 export interface LoadOptions<Message extends UIMessage> {
@@ -82,9 +92,10 @@ export async function saveUIMessages(
   client: SessionPoolClient,
   sessionId: string,
   messages: readonly UIMessage[],
-  { loaded = [] }: SaveOptions = {},
+  { loaded = [], run }: SaveOptions = {},
 ): Promise<void> {
   const wanted = messages.map(fromUIMessage);
+  const usages = new SavedUsages(messages, await usageOfRun(run));
   const seen = messages.length > 0 ? seenWith(sessionId, messages) : new Set(lastMet(client, sessionId));
   for (const { id } of loaded) seen.add(id);
   const isNew = seen.size === 0 && !hasMet(client, sessionId);
@@ -94,15 +105,18 @@ export async function saveUIMessages(
     if (stored === undefined && !isNew) throw deletedSince(sessionId);
     const plan = planSave(stored ?? [], wanted, seen);
     forms = new Map();
-    const changed = await changedOf(client, sessionId, plan, messages, forms);
+    const updates = await updatesOf(client, sessionId, plan, messages, usages, forms);
     const isMissing = stored === undefined;
     const added: NewMessage[] = [];
-    for (const message of plan.added)
-      added.push(await keep(client, sessionId, message, { fit: fittedUIMessage, createSession: isMissing }));
-    for (const message of [...changed, ...added]) forms.set(idOf(message), message);
+    for (const message of plan.added) {
+      const kept = await keep(client, sessionId, message, { fit: fittedUIMessage, createSession: isMissing });
+      const moved = stored?.find((one) => idOf(one) === idOf(message));
+      added.push(withUsage(kept, usages.ofAdded(message, moved)));
+      forms.set(idOf(message), kept);
+    }
     try {
       await remove(client, sessionId, plan);
-      for (const message of changed) await update(client, sessionId, message);
+      for (const one of updates) await update(client, sessionId, one);
       await appendAll(client, sessionId, { ...plan, added }, isMissing, seen);
       break;
     } catch (error) {
@@ -140,27 +154,47 @@ async function remove(client: SessionPoolClient, sessionId: string, plan: SavePl
   }
 }
 
+/** New content of a stored message, and the fields that are to be replaced. */
+interface Update {
+  readonly messageId: string;
+  readonly message: NewMessage;
+  readonly paths: readonly string[];
+}
+
+const CONTENT = ["parts", "info.metadata", "info.role"];
+
 /**
- * The stored messages that the caller has changed. Of the others, `forms` gets what is stored as the caller has seen it.
- * `aborted`: another program has changed one of them, too.
+ * The changes of stored messages. `forms` gets each message as it will be stored, or of those that the caller has not
+ * changed, what is stored as the caller has seen it. `aborted`: another program has changed one of them, too.
  */
-async function changedOf(
+async function updatesOf(
   client: SessionPoolClient,
   sessionId: string,
   { kept }: SavePlan,
   messages: readonly UIMessage[],
+  usages: SavedUsages,
   forms: Map<string, NewMessage | StoredMessage>,
-): Promise<NewMessage[]> {
-  const changed: NewMessage[] = [];
+): Promise<Update[]> {
+  const updates: Update[] = [];
   for (const [i, { message, stored }] of kept.entries()) {
     const before = lastSeen(sessionId, messages[i] as UIMessage);
     const isUnchanged = before !== undefined && isSame(message, before.given);
     forms.set(idOf(stored), isUnchanged ? before.stored : stored);
-    if (isUnchanged || isErased(stored) || (await isStored(client, sessionId, message, stored))) continue;
+    if (isErased(stored)) continue;
+    if (isUnchanged || (await isStored(client, sessionId, message, stored))) {
+      const usage = usages.ofUnchanged(stored);
+      if (usage !== undefined)
+        updates.push({ messageId: idOf(stored), message: withUsage({}, usage), paths: ["info.usage"] });
+      continue;
+    }
     if (before !== undefined && !isSame(fromUIMessage(toUIMessage(stored)), before.stored)) throw changedMeanwhile();
-    changed.push(await keep(client, sessionId, message, { fit: fittedUIMessage, known: listedIds(stored) }));
+    const form = await keep(client, sessionId, message, { fit: fittedUIMessage, known: listedIds(stored) });
+    forms.set(idOf(message), form);
+    const usage = usages.ofChanged(message, stored);
+    const paths = usage === undefined ? CONTENT : [...CONTENT, "info.usage"];
+    updates.push({ messageId: idOf(stored), message: withUsage(form, usage), paths });
   }
-  return changed;
+  return updates;
 }
 
 /** Whether a message is stored with this content, in any of the forms that it may have. */
@@ -178,13 +212,12 @@ async function isStored(
   return whole !== undefined && isSame(message, whole);
 }
 
-async function update(client: SessionPoolClient, sessionId: string, message: NewMessage): Promise<void> {
-  await client.messages.updateMessage({
-    sessionId,
-    messageId: idOf(message),
-    message,
-    updateMask: { paths: ["parts", "info.metadata", "info.role"] },
-  });
+async function update(
+  client: SessionPoolClient,
+  sessionId: string,
+  { messageId, message, paths }: Update,
+): Promise<void> {
+  await client.messages.updateMessage({ sessionId, messageId, message, updateMask: { paths: [...paths] } });
 }
 
 /** Appends messages in as few calls as possible, and adds them to those that were seen. */

@@ -6,6 +6,11 @@ import { keep } from "./keep.js";
 import { hasMet, meet } from "./seen.js";
 import { hasOpenCalls } from "./ui-calls.js";
 import { DROPPED, fittedUIMessage, fromUIMessage, type StoredPart, wellFormed } from "./ui-message.js";
+import { type SeenTimes, type UIRun, usageOfAnswer, usageOfRun } from "./ui-usage.js";
+import { usageField } from "./usage.js";
+
+/** Chunks with something that the model has written. */
+const IS_TOKEN = /^(?:text-delta|reasoning-delta|tool-input-(?:start|delta|available)|file)$/;
 
 type Writer = Awaited<ReturnType<SessionPoolClient["startDraft"]>>;
 
@@ -15,6 +20,11 @@ export interface KeepOptions {
    * when it cannot be written any more. Stop the model then.
    */
   readonly onStop?: (error: unknown) => void;
+  /**
+   * What `streamText` or the agent has returned, whose stream this is. The usage of the message is what its steps took.
+   * Without it, the usage is what the message's metadata says, if it says so in a known form.
+   */
+  readonly run?: UIRun;
 }
 
 /**
@@ -25,7 +35,8 @@ export interface KeepOptions {
  * needs `generateMessageId`, and takes the place of `saveUIMessages` in `onFinish`. An answer that ends with an error,
  * is aborted, or is finished by somebody else is kept as far as it came, with `interrupted: true` in its metadata.
  * Never rejects: resolves to whether a message is stored, and calls `onStop` with the error that kept the whole answer
- * from being stored. A missing session is made, unless this process has loaded it or saved in it before.
+ * from being stored. A missing session is made, unless this process has loaded it or saved in it before. The usage of
+ * the message says what the run took, when this call began, when the first token came, and how long the stream was.
  *
  * Not for an answer that continues a stored message, as after an approval: save that in `onFinish`.
  */
@@ -33,14 +44,14 @@ export async function keepUIMessageStream(
   client: SessionPoolClient,
   sessionId: string,
   stream: ReadableStream<string>,
-  { onStop }: KeepOptions = {},
+  { onStop, run }: KeepOptions = {},
 ): Promise<boolean> {
   let isStopped = false;
   const stop = (error: unknown) => {
     if (!isStopped) onStop?.(error);
     isStopped = true;
   };
-  const keeper = new Keeper(client, sessionId, stop);
+  const keeper = new Keeper(client, sessionId, stop, run);
   try {
     return await keeper.keep(stream);
   } catch (error) {
@@ -62,18 +73,22 @@ class Keeper {
   /** Whether the stream was aborted, and whether it said that it is complete. */
   #isAborted = false;
   #isComplete = false;
+  readonly #run: UIRun | undefined;
+  readonly #times = new StreamTimes();
   #hasOpenCalls = false;
 
   /** `onEnd` is called as soon as the draft can no longer be written. */
-  constructor(client: SessionPoolClient, sessionId: string, onEnd: (error: unknown) => void) {
+  constructor(client: SessionPoolClient, sessionId: string, onEnd: (error: unknown) => void, run: UIRun | undefined) {
     this.#client = client;
     this.#sessionId = sessionId;
     this.#onEnd = onEnd;
+    this.#run = run;
   }
 
   async keep(stream: ReadableStream<string>): Promise<boolean> {
     const errors: unknown[] = [];
     const chunks = chunksOfSse(stream, (chunk) => {
+      this.#times.see(chunk.type);
       if (chunk.type === "abort") this.#isAborted = true;
       if (chunk.type === "finish") this.#isComplete = true;
     });
@@ -87,8 +102,10 @@ class Keeper {
         this.#last = state;
         this.#hasOpenCalls = hasOpenCalls(state.parts);
       }
+      this.#times.end();
       if (this.#last !== undefined) await this.#writeLast(this.#last);
     } catch (error) {
+      this.#times.end();
       errors.push(error);
       if (this.#draft !== undefined) this.#onEnd(error);
     }
@@ -96,8 +113,14 @@ class Keeper {
     // A complete answer may leave calls to the page. One that just ends has not been able to finish them.
     const isCut = this.#hasOpenCalls && !this.#isComplete;
     const isInterrupted = errors.length > 0 || this.#isAborted || isCut;
-    await this.#draft.finish({ metadata: { ...this.#metadata, ...(isInterrupted && { interrupted: true }) } });
+    const metadata = { ...this.#metadata, ...(isInterrupted && { interrupted: true }) };
+    await this.#draft.finish({ metadata, ...(await this.#usage()) });
     return true;
+  }
+
+  /** The field of the message. */
+  async #usage() {
+    return usageField(usageOfAnswer(this.#last?.metadata, await usageOfRun(this.#run), this.#times));
   }
 
   /**
@@ -111,12 +134,13 @@ class Keeper {
     try {
       const { info } = await this.#client.messages.getMessage({ sessionId, messageId });
       const metadata = { ...info?.metadata, interrupted: true };
-      const message = { info: { metadata } } as NewMessage;
+      // Whoever finished it may have known better.
+      const usage = info?.usage === undefined ? await this.#usage() : {};
       await this.#client.messages.updateMessage({
         sessionId,
         messageId,
-        message,
-        updateMask: { paths: ["info.metadata"] },
+        message: { info: { metadata, ...usage } } as NewMessage,
+        updateMask: { paths: ["info.metadata", ...("usage" in usage ? ["info.usage"] : [])] },
       });
       return true;
     } catch {
@@ -164,6 +188,28 @@ class Keeper {
     const hasGrown = old !== undefined && type === old.type && data === old.data;
     if (!hasGrown || !text.startsWith(old.text)) this.#draft?.put(wellFormed(part));
     else if (text !== old.text) this.#draft?.write(text.slice(old.text.length), id);
+  }
+}
+
+/** When a stream began, when its first token came, and how long it took. The clock may be set meanwhile. */
+class StreamTimes implements SeenTimes {
+  readonly startTimeMicros = Date.now() * 1000;
+  readonly #begin = performance.now();
+  firstTokenTimeMicros: number | undefined;
+  durationMicros: number | undefined;
+
+  see(type: string): void {
+    if (this.firstTokenTimeMicros === undefined && IS_TOKEN.test(type))
+      this.firstTokenTimeMicros = this.startTimeMicros + this.#elapsed();
+  }
+
+  /** The first call counts. */
+  end(): void {
+    this.durationMicros ??= this.#elapsed();
+  }
+
+  #elapsed(): number {
+    return Math.round((performance.now() - this.#begin) * 1000);
   }
 }
 

@@ -1,0 +1,3 @@
+import { describeUIUsage } from "./ui-usage-suite.js";
+
+describeUIUsage("ai 6");
