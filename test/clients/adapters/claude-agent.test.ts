@@ -18,7 +18,9 @@ import {
   installClaudeSdk,
   loadClaudeSdk,
   SESSION,
+  SPENT,
   transcript,
+  transcriptWithUsage,
   uuid,
   writeTranscripts,
 } from "./claude-sdk.js";
@@ -34,6 +36,21 @@ beforeAll(async () => {
 });
 
 afterAll(() => server.stop());
+
+/** What `transcriptWithUsage` took: by the ids of messages, without fields that are absent. */
+const SPENT_USAGES = [
+  [uuid(102), { model: "claude-opus-4", inputTokens: 100, outputTokens: 25, cachedInputTokens: 90 }],
+  [uuid(105), { model: "claude-opus-4", inputTokens: 100, outputTokens: 8, cachedInputTokens: 90 }],
+];
+
+async function usagesIn(from: SessionPoolClient, sessionId: string): Promise<unknown[]> {
+  const usages: unknown[] = [];
+  for await (const { info } of from.history(sessionId)) {
+    const known = Object.entries(info?.usage ?? {}).filter(([, value]) => value !== undefined && value !== "");
+    if (info?.usage !== undefined) usages.push([info.id, Object.fromEntries(known)]);
+  }
+  return usages;
+}
 
 /** A store as if the service had no attachments. */
 function withoutAttachments(): SessionPoolStore {
@@ -349,6 +366,32 @@ describe("a store of the Claude Agent SDK", () => {
     ]);
   });
 
+  it("counts each response once, with its last numbers, however its entries come", async () => {
+    const spent = transcriptWithUsage("/work");
+    const orders = {
+      whole: [spent, spent],
+      split: [spent.slice(0, 3), spent.slice(2, 4), spent.slice(3), spent],
+      single: spent.map((one) => [one]),
+    };
+    for (const [sessionId, calls] of Object.entries(orders)) {
+      const key = { projectKey: "-work", sessionId };
+      for (const call of calls) await store.append(key, call);
+      expect(await store.load(key)).toEqual(spent);
+      expect(await usagesIn(client, await idOf(sessionId))).toEqual(SPENT_USAGES);
+    }
+  });
+
+  it("keeps entries whose usage is not possible, without it", async () => {
+    const key = { projectKey: "-work", sessionId: "odd usage" };
+    const usage = { input_tokens: -3, cache_read_input_tokens: 1e12, output_tokens: 2.5 };
+    const odd = { type: "assistant", uuid: uuid(301), message: { id: "m", model: "x\u0000", content: [], usage } };
+    await store.append(key, [odd]);
+    expect(await store.load(key)).toEqual([odd]);
+    expect(await usagesIn(client, await idOf("odd usage"))).toEqual([]);
+    await new SessionPoolStore(client).append(key, [odd]);
+    expect(await store.load(key)).toEqual([odd]);
+  });
+
   /** The id of the session of a main transcript of the project. */
   async function idOf(sessionId: string): Promise<string> {
     const { sessions } = await client.sessions.listSessions({ limit: 1000 });
@@ -374,6 +417,20 @@ await describeWith("the Claude Agent SDK", installClaudeSdk, (installed) => {
     if (before === undefined) delete process.env.CLAUDE_CONFIG_DIR;
     else process.env.CLAUDE_CONFIG_DIR = before;
     rmSync(cwd, { recursive: true });
+  });
+
+  it("counts what a transcript says that it moves, and nothing of the copies in a fork", async () => {
+    for (const batchSize of [2, 100]) await sdk.importSessionToStore(SPENT, store, { dir: cwd, batchSize });
+    const { sessionId } = await sdk.forkSession(SPENT, { dir: cwd, sessionStore: store });
+    const { sessions } = await client.sessions.listSessions({ limit: 1000 });
+    const idsOf = (id: string) =>
+      sessions.filter(({ metadata }) => JSON.stringify(metadata ?? {}).includes(`"${id}"`)).map((one) => one.sessionId);
+    const [forked = ""] = idsOf(sessionId);
+    const [imported = ""] = idsOf(SPENT);
+    expect(await usagesIn(client, imported)).toEqual(SPENT_USAGES);
+    expect(await usagesIn(client, forked)).toEqual([]);
+    expect((await client.messages.countMessages({ sessionId: forked })).count).toBeGreaterThan(3);
+    for (const id of [SPENT, sessionId]) await sdk.deleteSession(id, { dir: cwd, sessionStore: store });
   });
 
   it("moves a transcript to the store, and reads, renames and deletes it there", async () => {

@@ -5,6 +5,8 @@ import type { SessionPoolStore, SessionStoreEntry } from "../../../clients/types
 import { cached, install } from "../../support/toolchain.js";
 
 export const CLAUDE_SDK_MAIN = "node_modules/@anthropic-ai/claude-agent-sdk/sdk.mjs";
+/** The id of the transcript with usages. */
+export const SPENT = "7f3c1c34-53d1-4f6e-9a57-0f5d4d1f2a11";
 export const SESSION = "7f3c1c34-53d1-4f6e-9a57-0f5d4d1f2a10";
 
 const CLAUDE_SDK = "@anthropic-ai/claude-agent-sdk@0.3.332";
@@ -12,6 +14,7 @@ const CLAUDE_SDK = "@anthropic-ai/claude-agent-sdk@0.3.332";
 interface Options {
   readonly dir?: string;
   readonly sessionStore?: SessionPoolStore;
+  readonly batchSize?: number;
 }
 
 /** The functions of the Claude Agent SDK that the tests call. */
@@ -20,6 +23,7 @@ export interface ClaudeSdk {
   getSessionMessages(sessionId: string, options?: Options): Promise<{ type: string; uuid: string; message: unknown }[]>;
   listSessions(options?: Options): Promise<{ sessionId: string; summary: string; customTitle?: string }[]>;
   listSubagents(sessionId: string, options?: Options): Promise<string[]>;
+  forkSession(sessionId: string, options?: Options): Promise<{ sessionId: string }>;
   renameSession(sessionId: string, title: string, options?: Options): Promise<void>;
   deleteSession(sessionId: string, options?: Options): Promise<void>;
 }
@@ -68,6 +72,30 @@ export function transcript(cwd: string): SessionStoreEntry[] {
 }
 
 /**
+ * Returns a transcript of two responses: one in three entries, whose number of tokens is whole only in the last, and one
+ * in an entry of its own.
+ */
+export function transcriptWithUsage(cwd: string): SessionStoreEntry[] {
+  const answer = (id: string, output: number, text: string) => ({
+    ...{ id, type: "message", role: "assistant", model: "claude-opus-4", content: [{ type: "text", text }] },
+    usage: { input_tokens: 3, cache_creation_input_tokens: 7, cache_read_input_tokens: 90, output_tokens: output },
+  });
+  const error = { ...answer("msg_3", 0, "API Error"), model: "<synthetic>" };
+  const messages = [
+    ["user", { role: "user", content: "When do the azaleas bloom?" }],
+    ["assistant", answer("msg_1", 1, "Let me see.")],
+    ["assistant", answer("msg_1", 1, "Late April")],
+    ["assistant", answer("msg_1", 25, "to May.")],
+    ["assistant", answer("msg_2", 8, "In Kyoto.")],
+    ["assistant", error],
+  ] as const;
+  return messages.map(([type, message], i) => ({
+    ...{ type, uuid: uuid(101 + i), parentUuid: i === 0 ? null : uuid(100 + i), sessionId: SPENT, cwd, message },
+    ...{ timestamp: `2026-05-01T10:00:0${i}.000Z`, isSidechain: false, userType: "external", version: "2.1.0" },
+  }));
+}
+
+/**
  * Writes that transcript and one of a subagent to the files in which the program keeps the transcripts of a project.
  */
 export function writeTranscripts(config: string, cwd: string): void {
@@ -75,6 +103,7 @@ export function writeTranscripts(config: string, cwd: string): void {
   mkdirSync(join(project, SESSION, "subagents"), { recursive: true });
   const lines = (entries: readonly unknown[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
   writeFileSync(join(project, `${SESSION}.jsonl`), lines(transcript(cwd)));
+  writeFileSync(join(project, `${SPENT}.jsonl`), lines(transcriptWithUsage(cwd)));
   const agent = transcript(cwd).map((entry) => ({ ...entry, isSidechain: true, agentId: "a1" }));
   writeFileSync(join(project, SESSION, "subagents/agent-a1.jsonl"), lines(agent));
 }

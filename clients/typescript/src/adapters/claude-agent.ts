@@ -6,9 +6,11 @@ import { Code, type NewMessage, type SessionPoolClient, type StoredMessage } fro
 import { hexOf } from "./attached.js";
 import { batchesOf } from "./batches.js";
 import { fittedEntry, KEPT, type SessionStoreEntry, toEntries, toMessage } from "./claude-entries.js";
+import { ResponseUsages } from "./claude-usage.js";
 import { keep } from "./keep.js";
 import { hasCode, unlessMissing } from "./missing.js";
 import { restored } from "./restored.js";
+import { withUsage } from "./usage.js";
 
 export type { SessionStoreEntry } from "./claude-entries.js";
 
@@ -31,7 +33,8 @@ const MOST_ENTRIES = 1000;
  *
  * Each transcript is a session, and each entry is a message that holds the exact entry as JSON text and, for people who
  * read or search, what the user or the assistant said. The `uuid` of an entry is the id of its message, so that an
- * entry that comes again is stored once. Large texts, images and documents are kept in attachments.
+ * entry that comes again is stored once. Large texts, images and documents are kept in attachments. The first entry of
+ * each response of the model has its usage; copies of entries, which forks begin with, have none.
  *
  * A transcript that was deleted after this store has read or written it is not made again: to append to it fails with
  * `not_found`.
@@ -40,6 +43,7 @@ export class SessionPoolStore {
   readonly #client: SessionPoolClient;
   /** The ids of the sessions that are not made again. */
   readonly #seen = new Set<string>();
+  readonly #usages = new ResponseUsages();
 
   constructor(client: SessionPoolClient) {
     this.#client = client;
@@ -48,7 +52,8 @@ export class SessionPoolStore {
   /** Adds entries in order. Entries whose uuid the transcript already has are left out. */
   async append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
     const sessionId = await idOf(key);
-    for (const batch of batchesOf(await this.#keep(key, sessionId, await toMessages(entries)))) {
+    const { messages, grown, noteAll } = this.#usages.plan(sessionId, await toMessages(entries));
+    for (const batch of batchesOf(await this.#keep(key, sessionId, messages))) {
       try {
         await this.#append(key, sessionId, batch);
       } catch (error) {
@@ -58,6 +63,12 @@ export class SessionPoolStore {
       }
       this.#seen.add(sessionId);
     }
+    for (const { messageId, usage } of grown) {
+      const message = withUsage({}, usage);
+      const request = { sessionId, messageId, message, updateMask: { paths: ["info.usage"] } };
+      await unlessMissing(() => this.#client.messages.updateMessage(request));
+    }
+    noteAll();
   }
 
   /** All entries; null when none was ever written. In place of an erased message stands an entry that says so. */
@@ -186,12 +197,14 @@ function keptOf({ metadata }: Session): { readonly session_id?: string; readonly
 }
 
 /** The messages of entries, each uuid once. */
-async function toMessages(entries: readonly SessionStoreEntry[]): Promise<NewMessage[]> {
-  const messages = new Map<string, NewMessage>();
+async function toMessages(
+  entries: readonly SessionStoreEntry[],
+): Promise<{ readonly entry: SessionStoreEntry; readonly message: NewMessage }[]> {
+  const messages = new Map<string, { readonly entry: SessionStoreEntry; readonly message: NewMessage }>();
   for (const entry of entries) {
     const message = await toMessage(entry);
     const id = message.info?.id ?? "";
-    if (!messages.has(id)) messages.set(id, message);
+    if (!messages.has(id)) messages.set(id, { entry, message });
   }
   return [...messages.values()];
 }

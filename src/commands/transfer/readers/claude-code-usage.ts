@@ -33,10 +33,10 @@ export function withUsage<Node extends Answer>(nodes: readonly Node[], context: 
   });
 }
 
-/** The name of the call that a line is from; undefined for lines that no model has written. */
+/** The name of the call that a line is from; undefined for lines that no model has written, and for copies of forks. */
 function callOf(line: Line): string | undefined {
   const message = objectAt(line, "message");
-  const isAnswer = line.type === "assistant" && textAt(message, "model") !== NO_MODEL;
+  const isAnswer = line.type === "assistant" && textAt(message, "model") !== NO_MODEL && !line.forkedFrom;
   const hasUsage = message.usage !== undefined || line.costUSD !== undefined;
   if (!isAnswer || !hasUsage) return undefined;
   return JSON.stringify(["claude_code", textAt(message, "id") || textAt(line, "requestId") || textAt(line, "uuid")]);
