@@ -12,6 +12,7 @@ import type {
   OwnedPlace,
   Range,
   RangeOptions,
+  RecordBin,
   RecordFilter,
   RecordPage,
   Segment,
@@ -73,6 +74,7 @@ export class MongoLogStore implements LogStore {
   readonly #erasures: MongoErasures;
   readonly #todos: MongoTodos;
   readonly attachments: AttachmentTable;
+  readonly bin: RecordBin;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
@@ -98,6 +100,11 @@ export class MongoLogStore implements LogStore {
     });
     const pieces = new MongoPieces(collections.pieces, { commands, clock, rows, deletes: this.#deletes });
     this.attachments = new MongoAttachmentTable(rows, pieces, new MongoNamings(messages, commands));
+    this.bin = {
+      list: (filter, page, call) => this.#lists.listBinned(filter, page, call),
+      listDue: (untilMicros, limit, call) => this.#lists.listDue(untilMicros, limit, call),
+      revive: (record, ifRevision, call) => this.#records.revive(record, ifRevision, call),
+    };
     if (indexed) {
       const searching = new MongoSearch(namespace, messages, commands);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);

@@ -1,6 +1,8 @@
 import type { Collection, Filter, Long } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type {
+  BinFilter,
+  BinPage,
   ExpiryBounds,
   RecordFilter,
   RecordPage,
@@ -10,7 +12,7 @@ import type {
 } from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_CREATOR, KEY_DRAFTING, KEY_OWNER } from "./mongo-schema.js";
+import { KEY_BIN, KEY_BIN_ID, KEY_BIN_OWNER, KEY_CREATOR, KEY_DRAFTING, KEY_OWNER, KEY_PURGE } from "./mongo-schema.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
@@ -138,6 +140,48 @@ export class MongoRecordLists {
       this.#sessions
         .find(filter as Filter<RecordDocument>, { ...limits, limit, batchSize: limit + 1 })
         .sort({ [field]: 1 })
+        .toArray(),
+    );
+    return found.map(toRecord);
+  }
+
+  /** Deleted sessions that can be brought back, the newest delete first. */
+  async listBinned({ owner, sessionId }: BinFilter, { limit, after }: BinPage, call?: Call) {
+    const listed = {
+      namespace: this.#namespace,
+      ...(owner !== undefined && { owner: owner || null }),
+      ...(sessionId !== undefined && { session_id: sessionId }),
+    };
+    const hint = sessionId !== undefined ? KEY_BIN_ID : owner === undefined ? KEY_BIN : KEY_BIN_OWNER;
+    const page = async (range: object): Promise<readonly SessionRecord[]> => {
+      const filter = { ...listed, ...range } as Filter<RecordDocument>;
+      const found = await this.#commands.read(call, (limits) =>
+        this.#sessions
+          .find(filter, { ...limits, limit, batchSize: limit + 1 })
+          .sort({ delete_time: -1, session_id: -1 })
+          .hint(hint)
+          .toArray(),
+      );
+      return found.map(toRecord);
+    };
+    if (after === undefined) return page({ delete_time: { $gte: EARLIEST } });
+    const delete_time = int64(after.deleteTimeMicros);
+    const older = { delete_time: { $gte: EARLIEST, $lt: delete_time } };
+    // No two with the same id have the same time.
+    if (sessionId !== undefined) return page(older);
+    const ties = { delete_time, session_id: { $gte: "", $lt: after.sessionId } };
+    const pages = await Promise.all([page(ties), page(older)]);
+    return pages.flat().slice(0, limit);
+  }
+
+  /** Those of them whose time is over. */
+  async listDue(untilMicros: number, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
+    const due = { namespace: this.#namespace, purge_time: { $gte: EARLIEST, $lt: int64(untilMicros + 1) } };
+    const found = await this.#commands.read(call, (limits) =>
+      this.#sessions
+        .find(due as Filter<RecordDocument>, { ...limits, limit, batchSize: limit + 1 })
+        .sort({ purge_time: 1 })
+        .hint(KEY_PURGE)
         .toArray(),
     );
     return found.map(toRecord);

@@ -77,6 +77,33 @@ export class MongoRecords {
     throw new DomainError("unavailable", `Whether the change of session ${id} was made is unknown`);
   }
 
+  async revive(record: NextRecord, ifRevision: number, call?: Call): Promise<SessionRecord | "exists" | null> {
+    const write = this.#ids.next();
+    const current = {
+      _id: record.uid,
+      namespace: this.#namespace,
+      session_id: record.sessionId,
+      revision: ifRevision,
+    };
+    const replacement = toReplacement(this.#namespace, record, write);
+    const outcome = await this.#commands.settle(call, async (isRepeat) => {
+      try {
+        const document = await this.#commands.write(call, (limits) =>
+          this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
+        );
+        if (document) return toRecord(document);
+      } catch (error) {
+        if (!duplicateKey(error)) throw error;
+        // An earlier send may still arrive, once the other session is deleted.
+        return isRepeat ? "unknown" : "exists";
+      }
+      return isRepeat ? this.#outcomeOf(record.uid, ifRevision, write, call) : null;
+    });
+    if (outcome !== "unknown") return outcome;
+    const id = JSON.stringify(record.sessionId);
+    throw new DomainError("unavailable", `Whether session ${id} was brought back is unknown`);
+  }
+
   async publish(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
     const write = this.#ids.next();
     const hidden = {

@@ -12,7 +12,8 @@ import type { RecordDocument } from "./record-document.js";
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and
  * records name their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments. Since 5,
- * they may have usage.
+ * they may have usage, and deleted
+ * sessions may be kept.
  */
 export const SCHEMA_VERSION = 5;
 
@@ -69,6 +70,10 @@ export const KEY_TARGET = "named_target";
 export const KEY_NAMED = "log_named";
 export const KEY_USAGE = "uid_state_size";
 export const KEY_LOG_USAGE = "log_usage";
+export const KEY_BIN = "namespace_delete";
+export const KEY_BIN_OWNER = "namespace_owner_delete";
+export const KEY_BIN_ID = "namespace_session_delete";
+export const KEY_PURGE = "namespace_purge";
 const KEY_SESSION_ID = "namespace_session";
 
 /** All indexes that every database has. Every query of this folder uses one of them or `_id`. */
@@ -120,6 +125,34 @@ export const INDEXES: readonly MongoIndex[] = [
     unique: false,
   },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
+  {
+    collection: "sessions",
+    name: KEY_BIN,
+    key: { namespace: 1, delete_time: 1, session_id: 1 },
+    unique: false,
+    ifPresent: "delete_time",
+  },
+  {
+    collection: "sessions",
+    name: KEY_BIN_OWNER,
+    key: { namespace: 1, owner: 1, delete_time: 1, session_id: 1 },
+    unique: false,
+    ifPresent: "delete_time",
+  },
+  {
+    collection: "sessions",
+    name: KEY_BIN_ID,
+    key: { namespace: 1, session_id: 1, delete_time: 1 },
+    unique: false,
+    ifPresent: "delete_time",
+  },
+  {
+    collection: "sessions",
+    name: KEY_PURGE,
+    key: { namespace: 1, purge_time: 1 },
+    unique: false,
+    ifPresent: "purge_time",
+  },
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
   {
     collection: "messages",

@@ -91,6 +91,11 @@ export interface RecordDocument {
   /** Present while it is being restored; see SessionRecord. */
   readonly restoring?: true;
   readonly marked_time?: Date | null;
+  /** Both are present in tombstones whose sessions can be brought back; see SessionRecord. */
+  readonly delete_time?: Long | number;
+  readonly purge_time?: Long | number;
+  /** Absent for never. */
+  readonly brought_back_as?: number;
   /** See `sweepTimeOf`. */
   readonly sweep_time: Date | null;
   /** Distinguishes a repeated write from another writer's. */
@@ -182,6 +187,7 @@ export function toRecord(document: RecordDocument): SessionRecord {
     forks: document.forks,
     ...(document.restoring && { restoring: true }),
     deleted: document.tombstone !== LIVING,
+    ...binOf(document),
     markedAtMs: document.marked_time?.getTime() ?? null,
   };
 }
@@ -232,6 +238,11 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     dropped: record.dropped.map((range) => ({ ...segmentOf(range), ...markedTime(range) })),
     sources: [...record.sources],
     ...(record.restoring && { restoring: true }),
+    ...(record.bin && {
+      delete_time: int64(record.bin.deleteTimeMicros),
+      purge_time: int64(record.bin.purgeTimeMicros),
+    }),
+    ...(record.broughtBackAs !== undefined && { brought_back_as: record.broughtBackAs }),
     marked_time: record.markedAtMs === null ? null : new Date(record.markedAtMs),
     sweep_time: sweepAtMs === null ? null : new Date(sweepAtMs),
     write,
@@ -245,6 +256,14 @@ function accessOf({ owner, ticket_generation, creator_key, is_counted }: RecordD
     ...(ticket_generation !== undefined && { ticketGeneration: ticket_generation }),
     ...(creator_key !== undefined && { creatorKey: creator_key }),
     ...(is_counted && { isCounted: true }),
+  };
+}
+
+function binOf({ delete_time, purge_time, brought_back_as }: RecordDocument): Partial<SessionRecord> {
+  const bin = { deleteTimeMicros: Number(delete_time), purgeTimeMicros: Number(purge_time) };
+  return {
+    ...(delete_time !== undefined && { bin }),
+    ...(brought_back_as !== undefined && { broughtBackAs: brought_back_as }),
   };
 }
 

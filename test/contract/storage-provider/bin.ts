@@ -21,7 +21,9 @@ export function describeBin(subject: StorageProviderSubject): void {
     return sessions.map(({ sessionId, title }) => title || sessionId);
   };
   /** Moves every clock a little, also that of a store which has one of its own. */
-  const later = async (ms = 2) => {
+  const later = async (given = 2) => {
+    // A logical clock of a server counts seconds.
+    const ms = subject.store?.().knownTimeMs ? 1100 : given;
     subject.nowMicros += ms * 1000;
     await new Promise((resolve) => setTimeout(resolve, ms));
   };

@@ -26,9 +26,9 @@ export class Bin {
     const { options, store } = this.#context;
     const { bin } = store;
     if (options.undeleteMs === 0 || bin === undefined) return undefined;
-    const nowMicros = await this.#nowMicros(call);
     // The last one with this id is the one that is brought back, so no two may have the same time.
     const [before] = await bin.list({ sessionId: record.sessionId }, { limit: 1 }, call);
+    const nowMicros = await this.#nowMicros(call);
     const deleteTimeMicros = Math.max(nowMicros, (before?.bin?.deleteTimeMicros ?? 0) + 1);
     const { expireTimeMicros = Number.POSITIVE_INFINITY } = record;
     // Rule: expiry-reaches-the-bin.
@@ -64,11 +64,13 @@ export class Bin {
 
   /** Deleted sessions that the caller may see and that can be brought back, newest delete first. */
   async list(...[filter, { limit, after }, call]: Parameters<RecordBin["list"]>): Promise<readonly SessionRecord[]> {
+    const { store } = this.#context;
     const bin = this.#bin();
-    const nowMicros = await this.#nowMicros(call);
     const found: SessionRecord[] = [];
     for (let previous = after; ; ) {
       const page = await bin.list(filter, { limit, after: previous }, call);
+      // What an answer tells of the time is enough here, because whoever brings one back asks for it.
+      const nowMicros = store.knownTimeMs ? store.knownTimeMs() * 1000 : await this.#nowMicros(call);
       found.push(...page.filter((record) => this.#canReturn(record, nowMicros)));
       const last = page.at(-1);
       if (found.length >= limit || page.length < limit || last === undefined) return found.slice(0, limit);
@@ -131,7 +133,7 @@ export class Bin {
     return (record.bin?.purgeTimeMicros ?? 0) > nowMicros && !this.#context.isExpired(record);
   }
 
-  /** Also brings the store's clock up to date, which decides what has expired. */
+  /** The store's time. Asking for it also brings up to date what decides about expiry. */
   async #nowMicros(call?: Call): Promise<number> {
     return Math.floor((await this.#context.store.timeMs(call)) * 1000);
   }
