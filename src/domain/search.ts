@@ -17,8 +17,8 @@ const MOST_PREFIXES = 4;
 export type SearchScope = "text" | "all";
 
 /**
- * Whether a store can be searched, and for what: `true` is `text`. `existing` is for programs that use an index if there
- * is one, for all that it has, and make none.
+ * Whether a store can be searched, and for what: `true` is `text`. `existing` is for programs that use an index if
+ * there is one, for all that it has, and make none.
  */
 export type SearchOption = boolean | SearchScope | "existing";
 

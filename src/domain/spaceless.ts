@@ -1,6 +1,6 @@
 /**
- * Words of scripts that are written without spaces: Chinese, Japanese, Thai, Lao, Burmese and Khmer. Where one word ends
- * cannot be told without a dictionary, so the words are pairs of adjacent characters, which overlap, and the last
+ * Words of scripts that are written without spaces: Chinese, Japanese, Thai, Lao, Burmese and Khmer. Where one word
+ * ends cannot be told without a dictionary, so the words are pairs of adjacent characters, which overlap, and the last
  * character of a run. A text that holds some characters in a row then holds their pairs in a row.
  */
 

@@ -33,7 +33,7 @@ async function eraseSecrets(): Promise<void> {
     await provider.createSession({ sessionId });
     for (let i = 0; i < 30; i++) await provider.logMessages(sessionId, [says(`m${i}`, `harmless ${i} ${filler(i)}`)]);
   }
-  await provider.logMessages("s", [says("short", "hunter1"), says("long", `hunter2 ${filler(20_000)}`)]);
+  await provider.logMessages("s", [calls("short", "hunter1"), says("long", `hunter2 ${filler(20_000)}`)]);
   await provider.startDraft("s", { id: "draft", role: "assistant", parts: [] });
   await provider.extendDraft("s", "draft", 1, [{ kind: "append_text", partId: "p", text: "hunter3" }]);
   await provider.finishDraft("s", "draft", { version: 2 });
@@ -63,6 +63,11 @@ function naming(id: string, attachmentId: string) {
 
 function says(id: string, text: string) {
   return { id, role: "user", parts: [{ id: "p", type: "text", text }] };
+}
+
+/** A message with the result of a tool, whose words are in the index of everything. */
+function calls(id: string, text: string) {
+  return { id, role: "user", parts: [{ id: "p", type: "tool_result", text: "", data: { content: text } }] };
 }
 
 /** A text that is not compressed, so that what is around it in a file can be found. */
@@ -121,9 +126,9 @@ async function connected(): Promise<pg.Client> {
 describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
   beforeEach(async () => {
     url = await freshDatabaseUrl(server!);
-    database = await PostgresLogDatabase.connect(url, { search: true });
+    database = await PostgresLogDatabase.connect(url, { search: "all" });
     onTestFinished(() => database.close());
-    provider = new LogHistoryProvider(database.namespace("default"), { search: true });
+    provider = new LogHistoryProvider(database.namespace("default"), { search: "all" });
     await eraseSecrets();
   });
 
@@ -209,8 +214,8 @@ describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
     const divided = new URL(url);
     divided.searchParams.set("schema", "divided");
     await database.close();
-    database = await PostgresLogDatabase.connect(divided.href, { search: true });
-    provider = new LogHistoryProvider(database.namespace("default"), { search: true });
+    database = await PostgresLogDatabase.connect(divided.href, { search: "all" });
+    provider = new LogHistoryProvider(database.namespace("default"), { search: "all" });
     await provider.createSession({ sessionId: "s" });
     await provider.logMessages("s", [says("short", "hunter1")]);
     await provider.eraseMessage("s", "short");

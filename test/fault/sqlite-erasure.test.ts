@@ -163,20 +163,21 @@ function showing(id: string, attachmentId: string): NewChatMessage {
 }
 
 it("an index of words contains no word of an erased message", async () => {
-  const searching = await SqliteLogDatabase.open(path, { search: true });
+  const searching = await SqliteLogDatabase.open(path, { search: "all" });
   try {
-    const provider = new LogHistoryProvider(searching.namespace("default"), { search: true });
+    const provider = new LogHistoryProvider(searching.namespace("default"), { search: "all" });
     await provider.createSession({ sessionId: "s" });
     // The messages are stored and indexed one by one, so that the index consists of many pieces.
     for (let m = 0; m < 30; m++) {
       const text = `${wordOf(m)} ${"x".repeat(m)}`;
-      await provider.logMessages("s", [{ id: `m${m}`, role: "user", parts: [textPart(text)] }]);
+      const part = m % 2 === 0 ? textPart(text) : { id: "p", type: "tool_result", text: "", data: { content: text } };
+      await provider.logMessages("s", [{ id: `m${m}`, role: "user", parts: [part] }]);
       await searching.searchBuilt();
     }
     expect(indexed()).toHaveLength(30);
-    await provider.eraseMessage("s", "m7");
-    expect(indexed()).toEqual(Array.from({ length: 30 }, (_, m) => wordOf(m)).filter((_, m) => m !== 7));
-    expect(held([wordOf(7)])).toEqual([]);
+    for (const m of [6, 7]) await provider.eraseMessage("s", `m${m}`);
+    expect(indexed()).toEqual(Array.from({ length: 30 }, (_, m) => wordOf(m)).filter((_, m) => m !== 6 && m !== 7));
+    expect(held([wordOf(6), wordOf(7)])).toEqual([]);
   } finally {
     await searching.close();
   }

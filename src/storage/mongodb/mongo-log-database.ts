@@ -22,8 +22,8 @@ export interface MongoOptions {
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * Whether messages can be searched, and for what: adds an index of words, and the words to each message that is stored;
-   * `existing` does the latter if there is an index.
+   * Whether messages can be searched, and for what: adds an index of words, and the words to each message that is
+   * stored; `existing` does the latter if there is an index.
    */
   readonly search?: SearchOption | undefined;
   /** Connections to each server; 64 by default. */

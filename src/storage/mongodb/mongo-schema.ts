@@ -208,7 +208,10 @@ export function collectionsOf(db: Db): MongoCollections {
   };
 }
 
-/** The indexes that `prepareDatabase` makes, as lines for mongosh. Only an index of words of earlier versions is ever dropped. */
+/**
+ * The indexes that `prepareDatabase` makes, as lines for mongosh. Only an index of words of earlier versions is ever
+ * dropped.
+ */
 export function indexStatements(): readonly string[] {
   return [...INDEXES.map(statementOf), `${statementOf(SEARCH_INDEX)} // only for --search`];
 }
@@ -226,8 +229,8 @@ function optionsOf({ name, unique, ifPresent }: Omit<MongoIndex, "collection" | 
 /**
  * Makes missing indexes, with `search` also the index of words, and stores the version; any number of processes may do
  * so at once. Resolves to what of messages is in the index of words; undefined where they are not searched. An index
- * never gets narrower, so that processes with different settings do not undo each other's work. `failed_precondition`: a
- * newer version made the database, or an index of the same name is defined differently.
+ * never gets narrower, so that processes with different settings do not undo each other's work. `failed_precondition`:
+ * a newer version made the database, or an index of the same name is defined differently.
  */
 export async function prepareDatabase(
   db: Db,

@@ -25,8 +25,8 @@ export interface PostgresOptions {
   /** Whether a missing schema is made; true when absent. If false, a missing schema is `failed_precondition`. */
   readonly create?: boolean | undefined;
   /**
-   * Whether messages can be searched, and for what: adds indexes of words, and the words to each message that is stored;
-   * `existing` does the latter if the indexes are there.
+   * Whether messages can be searched, and for what: adds indexes of words, and the words to each message that is
+   * stored; `existing` does the latter if the indexes are there.
    */
   readonly search?: SearchOption | undefined;
   /** The limits on what is stored, which must fit into the rows of indexes. */

@@ -47,8 +47,9 @@ export interface PrepareOptions {
 /**
  * Makes what is missing, and upgrades the tables of an older version; any number of processes may do so at once.
  * Resolves to what of messages is in the index of words; undefined where they are not searched. An index never gets
- * narrower, so that processes with different settings do not undo each other's work. `failed_precondition`: the server is too old, the database has another
- * encoding or isolation, a newer version made the tables, or the role may not make or upgrade them.
+ * narrower, so that processes with different settings do not undo each other's work. `failed_precondition`: the server
+ * is too old, the database has another encoding or isolation, a newer version made the tables, or the role may not make
+ * or upgrade them.
  */
 export async function prepareSchema(pool: PostgresPool, options: PrepareOptions): Promise<SearchScope | undefined> {
   const { schema, search } = options;

@@ -197,8 +197,8 @@ ${attachmentFunctionsSql(schema)}
 
 /**
  * Of what version 4 has more than version 3, the usage of messages: that of the message, as `usageText` writes it, and
- * the sums of its log up to it, as `runningText` writes them; both null in a message without usage. The texts are not in
- * the index, which could not hold long ones, and the planner takes no samples of them.
+ * the sums of its log up to it, as `runningText` writes them; both null in a message without usage. The texts are not
+ * in the index, which could not hold long ones, and the planner takes no samples of them.
  */
 function usageSql(schema: string): string {
   const s = quoted(schema);
@@ -234,8 +234,8 @@ export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachmen
 export const TABLES = ["messages", "sessions", "labels", "todos", ...ATTACHMENT_TABLES] as const;
 
 /**
- * The condition for messages that lack words of the present rule (`MARKS`). An index has it, and a query that repeats it
- * reads that index.
+ * The condition for messages that lack words of the present rule (`MARKS`). An index has it, and a query that repeats
+ * it reads that index.
  */
 export function lacksWords(scope: SearchScope, prefix = ""): string {
   return `${prefix}id IS NOT NULL AND (${prefix}words @@ '${MARKS[scope]}'::tsquery) IS NOT TRUE`;

@@ -12,10 +12,10 @@ export function searchStatements(s: string) {
 }
 
 /**
- * Entries with the words of a query, before a place and not before a time, the newest first. A word that many entries have is among the newest
- * ones, which are looked through first. If those have too few, the index of words is asked, which costs the more the
- * more entries have them. OFFSET keeps the planner from the index of times there: how many entries have a rare word is
- * beyond its statistics, and it would look through all of them for one.
+ * Entries with the words of a query, before a place and not before a time, the newest first. A word that many entries
+ * have is among the newest ones, which are looked through first. If those have too few, the index of words is asked,
+ * which costs the more the more entries have them. OFFSET keeps the planner from the index of times there: how many
+ * entries have a rare word is beyond its statistics, and it would look through all of them for one.
  */
 function search(s: string, body: string): string {
   return `WITH newest AS MATERIALIZED (

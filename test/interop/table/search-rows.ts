@@ -42,7 +42,7 @@ export const SEARCH_ROWS: readonly Row[] = [
     what: "a prefix in sessions with a label",
     given: SEARCHED,
     request: { q: "京*", label: ["k=a=b&c"] },
-    answer: { hits: [hit("t", "m4", 4, 0, KYOTO)] },
+    answer: { hits: [hit("t", "m4", 4, 0, [{ start: 3, end: 4 }])] },
   },
   {
     rpc: "MessageService.SearchMessages",
