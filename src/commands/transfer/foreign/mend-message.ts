@@ -28,7 +28,7 @@ export interface MendedMessage {
  * attachments. Nothing is lost except the ends of texts in messages that are too large even so.
  */
 export function mendMessage(
-  { role, parts, metadata }: ForeignMessage,
+  { role, parts, metadata, usage }: ForeignMessage,
   { id, timestampMicros, files }: Place,
   limits: Limits,
   onMend: OnMend,
@@ -49,6 +49,7 @@ export function mendMessage(
     timestampMicros,
     parts: named,
     ...(fields && Object.keys(fields.kept).length > 0 && { metadata: fields.kept }),
+    ...(usage && { usage }),
   };
   const split = splitParts(message, limits.parts, (count) => withSuffix(id, `~${count}`, limits.idBytes));
   if (split.length > 1) onMend("messages with too many parts, which are several messages now");

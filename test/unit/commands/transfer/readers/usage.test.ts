@@ -7,6 +7,7 @@ import { codex } from "../../../../../src/commands/transfer/readers/codex.js";
 import { librechat } from "../../../../../src/commands/transfer/readers/librechat.js";
 import { opencode } from "../../../../../src/commands/transfer/readers/opencode.js";
 import type { Entry, ForeignMessage, JsonReader } from "../../../../../src/commands/transfer/readers/reader.js";
+import { newTarget } from "./imported.js";
 
 /** Reads documents one after the other. Resolves to the usages by the ids of messages, for those that have one. */
 async function usagesOf(reader: JsonReader, ...documents: readonly (readonly unknown[])[]) {
@@ -168,4 +169,12 @@ it("each call of Codex is told of its last message, once", async () => {
   ];
   const forked = [line("session_meta", { id: "2", forked_from_id: "1" }), head("1"), ...rollout];
   expect((await usagesOf(codex, [head("1"), ...rollout], forked)).usages).toEqual(expected);
+});
+
+it("usages are stored with the messages, and of a message that was split, with its first piece only", async () => {
+  const parts = Array.from({ length: 10_001 }, (_, i) => ({ id: `p${i}`, type: "text", text: "x" }));
+  const target = newTarget();
+  const long = { ...opencodeMessage("a", SPENT), parts };
+  const all = await target.import("s.json", JSON.stringify({ info: { id: "s", title: "s" }, messages: [long] }));
+  expect(all.s?.messages.map(({ usage }) => usage?.inputTokens)).toEqual([44, undefined]);
 });
