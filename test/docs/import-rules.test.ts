@@ -36,6 +36,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/storage/history/*": ["../memory/log-table.js", "../sqlite/rows.js", "../../pool/turn-lock.js", "libsql"],
   "src/storage/history/read/*": ["../append/appender.js", "../write/placer.js", "../follow/event-queue.js", "mongodb"],
   "src/storage/history/write/*": ["../edit/editor.js", "../append/appender.js", "../../sqlite/rows.js"],
+  "src/storage/history/annotations/*": ["../edit/editor.js", "../drafts/drafts.js", "../../memory/log-table.js"],
   "src/storage/history/attachments/*": ["../append/appender.js", "../edit/editor.js", "../../memory/log-table.js"],
   "src/storage/history/append/*": ["../edit/editor.js", "../drafts/drafts.js", "../../../gen/gen_pb.js"],
   "src/storage/history/edit/*": ["../append/appender.js", "../erase/eraser.js", "../../../server/server.js"],

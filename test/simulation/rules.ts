@@ -246,6 +246,18 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "if (Number.isNaN(seq)) {",
   ),
   rule(
+    "erase-ends-copies:annotation",
+    `${HISTORY}/annotations/annotations.ts`,
+    "if (instead !== undefined && !(await this.#isStill(instead, call))) return null;",
+    "",
+  ),
+  rule(
+    "erase-ends-copies:annotations",
+    `${HISTORY}/annotations/merge-annotations.ts`,
+    "const layers = await readLayers();",
+    "const layers = known;",
+  ),
+  rule(
     "erase-ends-copies:eraser",
     ERASER,
     "if ((await marks.endCopies(record, options)) && round < 3) isChanged = true;",
@@ -294,6 +306,12 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     BRANCHER,
     "if (permits(call, existing.record) && isRetry(existing)) return existing;",
     "if (isRetry(existing)) return existing;",
+  ),
+  rule(
+    "access-by-the-record:fields",
+    `${HISTORY}/write/side-logs.ts`,
+    "return (await this.#change(seen, call, (now) => (permits(call, now) ? change(now) : null))) !== null;",
+    "return (await this.#change(seen, call, change)) !== null;",
   ),
   rule("access-by-the-record:follower", FOLLOWERS, "checkMayFollow(tail, sessionId, call);\n        return", "return"),
   rule(

@@ -68,6 +68,21 @@ export const ACCESS_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
+    rule: "access-by-the-record:fields",
+    store: "atomic",
+    what: "a note on a message of a session that gets another owner just before it is named",
+    good: "not_found",
+    async run(world) {
+      const writer = await sessionOfAda(world);
+      writer.gates.close("append");
+      const created = told(writer.createAnnotation("a", { messageId: "m", text: "x" }, ADA).then(() => "created"));
+      await settle();
+      await giveTo(world, "bob");
+      await writer.gates.open("append");
+      return created;
+    },
+  },
+  {
     rule: "access-by-the-record:follower",
     store: "atomic",
     what: "what somebody learns who follows another's session from a position that it does not have",

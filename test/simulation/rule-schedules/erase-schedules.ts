@@ -53,6 +53,37 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
   {
+    rule: "erase-ends-copies:annotation",
+    store: "atomic",
+    what: "an update of the verdict alone of a note on a message that nobody sees, begun before its erasure",
+    good: "not_found, 0 left",
+    async run(world) {
+      const editor = await withNotes(world, 1);
+      editor.gates.close("replaceRecord");
+      const updated = told(editor.updateAnnotation("a", "n0", { thumb: "up" }).then(({ thumb }) => thumb));
+      await settle();
+      await world.process().eraseMessage("a", "secret");
+      await editor.gates.open("replaceRecord");
+      return `${await updated}, ${notesLeft(world)} left`;
+    },
+  },
+  {
+    rule: "erase-ends-copies:annotations",
+    store: "atomic",
+    what: "a merge of notes that has read those on a message when its erasure begins, and names its logs afterwards",
+    good: "n4, 0 left",
+    async run(world) {
+      const editor = await withNotes(world, 4);
+      editor.gates.close("replaceRecord");
+      const given = { annotationId: "n4", messageId: "m", text: "harmless" };
+      const created = told(editor.createAnnotation("a", given).then(({ annotationId }) => annotationId));
+      await settle();
+      await world.process().eraseMessage("a", "secret");
+      await editor.gates.open("replaceRecord");
+      return `${await created}, ${notesLeft(world)} left`;
+    },
+  },
+  {
     rule: "erase-until-clean",
     store: "atomic",
     what: "a copy that reads the message before it is erased, and writes it where the erasure has already looked",
@@ -173,6 +204,24 @@ export async function withSecret(world: World, owner?: string): Promise<Process>
   await process.createSession({ sessionId: "b" });
   await process.say("b", "t@2");
   return process;
+}
+
+/** Makes a session with notes on a secret message, and a process that merges notes when there are four. */
+async function withNotes(world: World, count: number): Promise<Process> {
+  const process = world.process({ maxSegments: 8 });
+  await process.createSession({ sessionId: "a" });
+  await process.say("a", "m@1");
+  await process.logMessages("a", [{ ...SECRET_MESSAGE, timestampMicros: 2 }]);
+  for (let i = 0; i < count; i++) {
+    await process.createAnnotation("a", { annotationId: `n${i}`, messageId: "secret", text: SECRET });
+  }
+  return process;
+}
+
+/** The number of notes that hold the secret, whether or not anybody can see them. */
+function notesLeft({ db }: World): number {
+  const entries = db.logNames().flatMap((log) => db.rows(log).map(({ entry }) => entry));
+  return entries.filter((entry) => entry?.body.parts.some(({ data }) => data?.text === SECRET)).length;
 }
 
 /** The number of entries that hold the secret, whether or not anybody can see them. */

@@ -12,7 +12,7 @@ import {
   type NewAnnotation,
 } from "../../../domain/annotation.js";
 import type { Call } from "../../../domain/call.js";
-import { isSameMessage } from "../../../domain/erasure.js";
+import { isErased, isSameMessage } from "../../../domain/erasure.js";
 import { DomainError, invalidArgument, notFound } from "../../../domain/errors.js";
 import { cutAtBytes } from "../../../domain/page.js";
 import type { StorageProvider } from "../../storage-provider.js";
@@ -25,9 +25,6 @@ import { isSameList, joinSegments, segmentsWithout } from "../segments.js";
 import type { SideLogs, Unplaced } from "../write/side-logs.js";
 import { type Held, readAnnotations, toEntry } from "./annotation-entry.js";
 import { mergeAnnotations } from "./merge-annotations.js";
-
-/** A record that would name more segments of annotations has them merged first. */
-const MOST_SEGMENTS = 64;
 
 /** What an annotation takes in an answer beside its texts, at most. */
 const FIXED_BYTES = 512;
@@ -139,13 +136,9 @@ export class Annotations {
       const { answer, add, remove } = await plan(head, held);
       if (add === undefined && remove === undefined) return answer;
       const before = record.annotations ?? [];
-      if (before.length >= MOST_SEGMENTS) {
-        await mergeAnnotations(
-          this.#sideLogs,
-          head,
-          held.map(({ entry }) => entry),
-          call,
-        );
+      // A record that would name more of them has them merged first.
+      if (before.length >= this.#context.options.maxSegments >> 1) {
+        await mergeAnnotations(this.#context, this.#sideLogs, head, call);
         throw new Again();
       }
       const left = remove === undefined ? before : segmentsWithout(before, [placeOf(remove)]);
@@ -154,19 +147,34 @@ export class Annotations {
       const isDone =
         add === undefined
           ? await this.#sideLogs.replaceFields(record, this.#replacing(before, without), call)
-          : await this.#write(head, before, left, add, call);
+          : await this.#write(head, before, left, add, remove, call);
       if (!isDone) throw new Again();
       return answer;
     });
   }
 
   /** Writes an entry to a side log and names it. Resolves to null when the annotations have changed meanwhile. */
-  #write(head: Head, before: readonly Segment[], left: readonly Segment[], add: Unplaced, call?: Call) {
+  #write(
+    head: Head,
+    before: readonly Segment[],
+    left: readonly Segment[],
+    add: Unplaced,
+    instead: Entry | undefined,
+    call?: Call,
+  ) {
     return this.#sideLogs.using(head.record, call, async (side) => {
+      // Rule: erase-ends-copies. The new content may hold a part of the old one.
+      if (instead !== undefined && !(await this.#isStill(instead, call))) return null;
       if (!(await this.#sideLogs.append(side, head, 0, [add], call))) return null;
       const annotations = joinSegments(left, [{ log: side.log, first: 1, last: 1 }]);
       return this.#sideLogs.settle(side, this.#replacing(before, annotations), call);
     });
+  }
+
+  /** Whether an entry has not been erased. Nothing else changes one. */
+  async #isStill({ log, seq }: Entry, call?: Call): Promise<boolean> {
+    const [entry] = (await this.#context.store.readRange(log, seq, seq, {}, call)).entries;
+    return entry !== undefined && !isErased(entry.body);
   }
 
   /** Replaces the annotations of a record, unless others have changed them since. */

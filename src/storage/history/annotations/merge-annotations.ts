@@ -1,46 +1,49 @@
 import type { Call } from "../../../domain/call.js";
-import type { Head } from "../heads.js";
-import type { Entry, Segment, SessionRecord } from "../log-store.js";
+import type { Head, HistoryContext } from "../heads.js";
+import type { SessionRecord } from "../log-store.js";
 import { isSameList } from "../segments.js";
-import type { SideLogs } from "../write/side-logs.js";
-import { layersOf } from "./annotation-entry.js";
+import type { SideLog, SideLogs } from "../write/side-logs.js";
+import { layersOf, readAnnotations } from "./annotation-entry.js";
 
-/**
- * Copies all annotations of a session to as few logs as possible. An id is unique in a log, so two annotations of one
- * message go to two logs.
- */
+/** Copies all annotations of a session to as few logs as possible: as many as one message has annotations, at most. */
 export async function mergeAnnotations(
+  context: HistoryContext,
   sideLogs: SideLogs,
   head: Head,
-  entries: readonly Entry[],
   call?: Call,
 ): Promise<void> {
-  const before = head.record.annotations ?? [];
-  await write(head.record, layersOf(entries), []);
+  const { record } = head;
+  const before = record.annotations ?? [];
+  const known = await readLayers();
+  await withLogs(known.length, record, []);
 
-  async function write(
-    record: SessionRecord,
-    [layer, ...layers]: readonly (readonly Entry[])[],
-    written: readonly Segment[],
-  ): Promise<true | null> {
-    if (layer === undefined) {
-      const isReplaced = await sideLogs.replaceFields(record, (now) => {
-        if (!isSameList(now.annotations ?? [], before) || !areNamed(now, written)) return null;
-        const namedLogs = now.namedLogs.filter(({ log }) => !written.some((segment) => segment.log === log));
-        return { annotations: written, namedLogs };
-      });
-      return isReplaced ? true : null;
-    }
-    return sideLogs.using(record, call, async (side) => {
-      // Rule: erase-ends-copies. What was read before the log had its name may have been erased since.
-      if (side.record.revision !== record.revision + 1) return null;
-      if (!(await sideLogs.append(side, head, 0, layer, call))) return null;
-      return write(side.record, layers, [...written, { log: side.log, first: 1, last: layer.length }]);
-    });
+  async function withLogs(count: number, now: SessionRecord, sides: readonly SideLog[]): Promise<true | null> {
+    if (count === 0) return write(now, sides);
+    return sideLogs.using(now, call, (side) => withLogs(count - 1, side.record, [...sides, side]));
   }
-}
 
-/** Whether an erasure has left the names of all these logs. */
-function areNamed({ namedLogs }: SessionRecord, written: readonly Segment[]): boolean {
-  return written.every((segment) => namedLogs.some(({ log }) => log === segment.log));
+  async function write(now: SessionRecord, sides: readonly SideLog[]): Promise<true | null> {
+    // Rule: erase-ends-copies. What was read before the logs had their names may have been erased since.
+    const layers = await readLayers();
+    if (layers.length > sides.length) return null;
+    for (const [i, layer] of layers.entries()) {
+      if (!(await sideLogs.append(sides[i] as SideLog, head, 0, layer, call))) return null;
+    }
+    const logs = sides.map(({ log }) => log);
+    const annotations = layers.map((layer, i) => ({ log: logs[i] as string, first: 1, last: layer.length }));
+    const isReplaced = await sideLogs.replaceFields(
+      now,
+      ({ annotations: others = [], namedLogs }) => {
+        const left = namedLogs.filter(({ log }) => !logs.includes(log));
+        if (left.length !== namedLogs.length - logs.length || !isSameList(others, before)) return null;
+        return { annotations: annotations.length === 0 ? undefined : annotations, namedLogs: left };
+      },
+      call,
+    );
+    return isReplaced ? true : null;
+  }
+
+  async function readLayers() {
+    return layersOf((await readAnnotations(context, record, call)).map(({ entry }) => entry));
+  }
 }
