@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" };
 import { formatAddress, type ServeConfig } from "../config/config.js";
-import { type Page, readPages, withSearch } from "../console/pages.js";
+import { type Page, readPages, withBin, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";
 import { AuditLog } from "../server/audit-log.js";
@@ -49,6 +49,14 @@ const CLOSE_MS = 300;
 
 const AUDIT_RISK = "the audit log cannot be written; its lines wait in memory, 10,000 at most";
 
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Tells the console what this server offers. */
+function markedPages(pages: readonly Page[], { search, undeleteMs }: ServeConfig): readonly Page[] {
+  const withDays = withBin(pages, undeleteMs / DAY_MS);
+  return search ? withSearch(withDays) : withDays;
+}
+
 /** Opens the store and serves it. Rejects with a one-line message when that is impossible. */
 export async function startService(config: ServeConfig, logger: Logger, parts: ServiceParts = {}): Promise<Service> {
   const { metrics = ownMetrics(), pages = readPages() } = parts;
@@ -72,7 +80,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       logger,
       tracing,
       ...metrics,
-      pages: config.search && config.console ? withSearch(pages) : pages,
+      pages: config.console ? markedPages(pages, config) : pages,
       usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
       auditLog,

@@ -42,6 +42,15 @@ export function readPages(folder?: string): readonly Page[] {
 
 /** Marks the console's page, so that it offers to search messages. The other pages stay as they are. */
 export function withSearch(pages: readonly Page[]): readonly Page[] {
+  return marked(pages, 'data-search="on"');
+}
+
+/** Says in the console's page for how many days deleted sessions can be brought back. */
+export function withBin(pages: readonly Page[], days: number): readonly Page[] {
+  return days > 0 ? marked(pages, `data-bin="${days}"`) : pages;
+}
+
+function marked(pages: readonly Page[], attribute: string): readonly Page[] {
   return pages.map((page) => {
     if (page.path !== "/") return page;
     const { path, contentType } = page;
@@ -49,7 +58,7 @@ export function withSearch(pages: readonly Page[]): readonly Page[] {
       path,
       contentType,
       get text() {
-        return page.text.replace("<html ", '<html data-search="on" ');
+        return page.text.replace("<html ", `<html ${attribute} `);
       },
     };
   });

@@ -144,9 +144,9 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
         .locator(".message-body")
         .click({ position: { x: 8, y: 12 } });
       const labels = await page.locator("button, a").evaluateAll((all) => all.map((one) => one.ariaLabel ?? ""));
-      const shown = ["Outline", "Search in this session", "Files", "Details", "Go to a place or time"];
+      const shown = ["Outline", "Search in this session", "Timeline", "Files", "Details", "Go to a place or time"];
       expect(labels.filter((label) => label !== "")).toEqual([...shown, "Copy a link to this message", "Raw view"]);
-      for (const label of shown.slice(0, 4)) {
+      for (const label of shown.slice(0, 5)) {
         await page.locator(".session-tools").getByRole("button", { name: label, exact: true }).click();
         await page.getByRole("complementary", { name: label.split(" ")[0] as string }).waitFor();
         await tab.expectNoSideways();

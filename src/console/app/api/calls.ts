@@ -7,6 +7,9 @@ type Signal = AbortSignal | undefined;
 export interface SessionPage {
   readonly sessions: readonly Session[];
   readonly nextPageToken: string;
+  /** Number of sessions on all pages, if it was asked for. */
+  readonly totalSize?: string;
+  readonly totalIsEstimate?: boolean;
 }
 
 export interface SessionFilter {
@@ -20,13 +23,28 @@ export interface SessionQuery extends SessionFilter {
   readonly limit?: number;
   readonly pageToken?: string;
   readonly parentId?: string;
-  /** Whether to include message counts and last messages. */
+  /** Whether to include message counts, last messages and usage. */
   readonly isFull?: boolean;
+  /** Such as `update_time desc`, which is the default. */
+  readonly orderBy?: string | undefined;
+  readonly updatedSince?: string | undefined;
+  readonly updatedUntil?: string | undefined;
+  /** Lists only sessions whose title has all of these words. */
+  readonly title?: string | undefined;
+  readonly withTotal?: boolean;
+  /** Lists deleted sessions that can be brought back. */
+  readonly isDeleted?: boolean;
 }
 
 export function listSessions(query: SessionQuery, signal?: Signal): Promise<SessionPage> {
   const { limit, pageToken, parentId, labels, owner, isFull } = query;
   const parameters = {
+    order_by: query.orderBy,
+    updated_since: query.updatedSince,
+    updated_until: query.updatedUntil,
+    title: query.title,
+    with_total: query.withTotal,
+    deleted: query.isDeleted,
     limit,
     page_token: pageToken,
     parent_id: parentId,
@@ -36,6 +54,24 @@ export function listSessions(query: SessionQuery, signal?: Signal): Promise<Sess
     view: isFull ? "SESSION_VIEW_FULL" : undefined,
   };
   return call(target(["session"], parameters), { signal });
+}
+
+/** What happened to a session. The page reads the session itself from the list. */
+export interface SessionEvent {
+  readonly created?: { readonly sessionId: string };
+  readonly changed?: { readonly sessionId: string };
+  readonly deleted?: { readonly sessionId: string };
+  readonly resumeToken: string;
+}
+
+/** Follows all sessions that match a filter. */
+export function watchSessions(
+  { labels, owner }: SessionFilter,
+  resumeToken: string,
+  on: { signal: AbortSignal; onOpen: () => Promise<void>; onEvent: (event: SessionEvent) => void },
+): Promise<void> {
+  const parameters = { label: labels, owner, no_owner: owner === "" ? true : undefined, resume_token: resumeToken };
+  return follow(target(["session"], parameters, "watch"), on);
 }
 
 export function getSession(id: string, signal?: Signal): Promise<Session> {
@@ -159,6 +195,7 @@ export interface SessionUpdate {
   readonly labels?: Readonly<Record<string, string>>;
   /** Names of the fields that change. */
   readonly updateMask: string;
+  readonly expectedRevision?: string;
 }
 
 export function updateSession(id: string, body: SessionUpdate): Promise<Session> {
@@ -167,6 +204,11 @@ export function updateSession(id: string, body: SessionUpdate): Promise<Session>
 
 export function deleteSession(id: string): Promise<unknown> {
   return call(target(["session", id]), { method: "DELETE" });
+}
+
+/** Brings a deleted session back. */
+export function undeleteSession(id: string): Promise<Session> {
+  return call(target(["session", id, "undelete"]), { method: "POST", body: {} });
 }
 
 export function updateMessage(

@@ -67,7 +67,9 @@ export function target(segments: readonly string[], query: Query = {}, verb = ""
     for (const one of Array.isArray(value) ? value : [value]) search.append(name, String(one));
   }
   const path = `${segments.map(encodeURIComponent).join("/")}${verb && `:${verb}`}`;
-  return search.size === 0 ? path : `${path}?${search}`;
+  // Without a slash, what stands before a colon would be a scheme.
+  const relative = path.includes("/") ? path : `./${path}`;
+  return search.size === 0 ? relative : `${relative}?${search}`;
 }
 
 export interface CallOptions {

@@ -36,6 +36,21 @@ export interface UsageSums {
   readonly duration?: string;
 }
 
+/** The sums of one group. Only the fields by which it was grouped are there. */
+export interface UsageRow extends UsageSums {
+  readonly day?: string;
+  readonly model?: string;
+  readonly provider?: string;
+  readonly owner?: string;
+  readonly sessionId?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly tool?: string;
+  readonly durationP50?: string;
+  readonly durationP95?: string;
+  /** Of calls of a tool. */
+  readonly failedCalls?: string;
+}
+
 export interface MessagePreview {
   readonly messageId: string;
   readonly role: string;
@@ -107,6 +122,19 @@ export interface Todo {
   readonly content: string;
   readonly status: string;
   readonly priority: string;
+}
+
+export type Thumb = "up" | "down" | "";
+
+/** A note or feedback on a message. */
+export interface Annotation {
+  readonly annotationId: string;
+  readonly messageId: string;
+  readonly thumb: Thumb;
+  readonly text: string;
+  readonly author: string;
+  readonly createTime: string;
+  readonly updateTime: string;
 }
 
 /** A message that is being written. */

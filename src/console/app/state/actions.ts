@@ -1,9 +1,18 @@
-import { deleteSession, forkSession, revokeTickets, shareSession, updateSession } from "../api/calls.js";
+import {
+  deleteSession,
+  forkSession,
+  revokeTickets,
+  shareSession,
+  undeleteSession,
+  updateSession,
+} from "../api/calls.js";
 import type { Session } from "../api/types.js";
+import { plural } from "../text/format.js";
+import { binDays } from "./bin.js";
 import type { Conversation } from "./conversation.js";
 import { go } from "./route.js";
 import { forgetSession, noteSession } from "./session-list.js";
-import { toast } from "./toasts.js";
+import { attempt, toast } from "./toasts.js";
 import { dialog } from "./ui.js";
 
 export function titleOf({ title, sessionId }: Pick<Session, "title" | "sessionId">): string {
@@ -77,14 +86,23 @@ export function remove(session: Session): void {
   dialog.value = {
     kind: "confirm",
     title: `Delete “${titleOf(session)}”?`,
-    text: "The session and its messages are deleted for good. Forks of it keep theirs. This cannot be undone.",
+    text:
+      binDays > 0
+        ? `It can be brought back for ${plural(binDays, "day")}, by Undo or from the bin. Forks of it keep their messages. Drafts and links to it end.`
+        : "The session and its messages are deleted for good. Forks of it keep theirs. This cannot be undone.",
     label: "Delete",
     isDanger: true,
     run: async () => {
-      await deleteSession(session.sessionId);
-      forgetSession(session.sessionId);
+      const { sessionId } = session;
+      await deleteSession(sessionId);
+      forgetSession(sessionId);
       go({ view: "home" });
-      toast(`“${titleOf(session)}” is deleted`);
+      const undo = async () => {
+        noteSession(await undeleteSession(sessionId));
+        go({ view: "session", sessionId });
+      };
+      const action = { label: "Undo", run: () => void attempt("Undo", undo) };
+      toast(`“${titleOf(session)}” is deleted`, binDays > 0 ? { action } : {});
     },
   };
 }

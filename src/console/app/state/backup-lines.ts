@@ -1,17 +1,22 @@
-import type { Attachment, Message, Part, Session, Usage } from "../api/types.js";
+import type { Annotation, Attachment, Message, Part, Session, Usage } from "../api/types.js";
 
-/** The lines of a backup of one session. Those of attachments, in their order, belong between `head` and `end`. */
-export interface BackupLines {
-  readonly head: readonly string[];
-  readonly end: string;
+/** The first and the last line of a backup. The lines of its sessions are between them. */
+export function backupFrame(): readonly [first: string, last: string] {
+  return [lineOf({ format: "session-pool", version: 4 }), lineOf({ todos: [] })];
 }
 
-/** The lines of a backup, which `session-pool import` reads. They hold all that REST tells of the session. */
+/**
+ * The lines of one session and its messages in a backup, which `session-pool import` reads. They hold all that REST
+ * tells of the session, and the lines of its attachments follow them, in their order. `before`: how many messages and
+ * attachments the file has before them.
+ */
 export function backupLines(
   session: Session,
   messages: readonly Message[],
   attachments: readonly Attachment[],
-): BackupLines {
+  annotations: readonly Annotation[] = [],
+  before: { readonly messages: number; readonly attachments: number } = { messages: 0, attachments: 0 },
+): readonly string[] {
   const { sessionId, title, metadata, labels, owner, expireTime, createTime, updateTime } = session;
   const { parentId, forkPointId, inheritedCount, revision } = session;
   const line = {
@@ -27,15 +32,35 @@ export function backupLines(
     parentId,
     forkPointId,
     inheritedCount: Number(inheritedCount),
-    messages: messages.length > 0 ? [[1, messages.length]] : [],
+    messages: messages.length > 0 ? [[before.messages + 1, before.messages + messages.length]] : [],
+    ...(annotations.length > 0 && { annotations: notesOf(annotations, messages, sessionId) }),
   };
-  const numbers = new Map(attachments.map(({ attachmentId }, i) => [attachmentId, i + 1]));
-  const head = [
-    { format: "session-pool", version: 4 },
+  const numbers = new Map(attachments.map(({ attachmentId }, i) => [attachmentId, before.attachments + i + 1]));
+  const lines = [
     { session: line },
     ...messages.map((message) => ({ message: messageOf(message, sessionId, numbers) })),
   ];
-  return { head: head.map(lineOf), end: lineOf({ todos: [] }) };
+  return lines.map(lineOf);
+}
+
+/** The notes on messages of the file, each with what tells its message from others with the same id. */
+function notesOf(annotations: readonly Annotation[], messages: readonly Message[], sessionId: string): object[] {
+  const infos = new Map(messages.map(({ info }) => [info.id, info]));
+  return annotations.flatMap(({ annotationId, messageId, thumb, text, author, createTime, updateTime }) => {
+    const info = infos.get(messageId);
+    if (info === undefined) return [];
+    return {
+      annotationId,
+      messageId,
+      thumb,
+      text,
+      author,
+      createTimeMicros: microsOf(createTime),
+      updateTimeMicros: microsOf(updateTime),
+      originSessionId: info.originSessionId || sessionId,
+      messageTimestampMicros: microsOf(info.timestamp),
+    };
+  });
 }
 
 /** As many bytes as `session-pool export` writes in one line. A multiple of three, so that no line needs padding. */

@@ -3,6 +3,7 @@ import { getSession, listMessages, listSessions, loadSession, type WatchFrom, wa
 import { ApiError, CODE } from "../api/http.js";
 import { ticketText } from "../api/ticket.js";
 import type { Session, WatchEvent } from "../api/types.js";
+import { Annotations } from "./annotations.js";
 import { Drafts } from "./drafts.js";
 import { History, PAGE } from "./history.js";
 import { forgetSession, noteSession, sessions } from "./session-list.js";
@@ -25,6 +26,7 @@ export class Conversation {
   readonly error = signal<unknown>(undefined);
   readonly history: History;
   readonly drafts = new Drafts();
+  readonly annotations: Annotations;
   readonly #children = signal<readonly Session[]>([]);
   /** Forks and shares of this session, as far as they are known. */
   readonly children = computed(() => {
@@ -46,6 +48,7 @@ export class Conversation {
     this.history = new History(async (offset, limit) => {
       return (await listMessages(sessionId, { offset, limit }, signal)).messages;
     });
+    this.annotations = new Annotations(sessionId, signal);
     void this.#run();
   }
 
@@ -88,6 +91,7 @@ export class Conversation {
     this.error.value = undefined;
     this.history.begin(Number(session.messageCount), messages);
     this.note(session);
+    void this.annotations.read();
     // Without the children, the page lacks a few marks. The panel of forks reports what is wrong.
     if (ticketText === undefined) {
       listSessions({ parentId: this.sessionId }, this.signal).then(

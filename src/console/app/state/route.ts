@@ -8,6 +8,10 @@ export type Route =
   | { readonly view: "todos" }
   | { readonly view: "search"; readonly q: string }
   | { readonly view: "compare"; readonly sessionIds: readonly string[] }
+  /** The filters of the page, as its address has them. */
+  | { readonly view: "sessions"; readonly query: string }
+  | { readonly view: "usage"; readonly query: string }
+  | { readonly view: "bin" }
   | {
       readonly view: "session";
       readonly sessionId: string;
@@ -23,6 +27,9 @@ function parseRoute(hash: string): Route {
   const [path = "", search = ""] = hash.replace(/^#/, "").split("?");
   if (path === "/todos") return { view: "todos" };
   if (path === "/search") return { view: "search", q: new URLSearchParams(search).get("q") ?? "" };
+  if (path === "/sessions") return { view: "sessions", query: search };
+  if (path === "/usage") return { view: "usage", query: search };
+  if (path === "/bin") return { view: "bin" };
   if (path === "/compare") return { view: "compare", sessionIds: new URLSearchParams(search).getAll("s") };
   const encoded = /^\/session\/([^/]+)$/.exec(path)?.[1];
   const sessionId = ticketText === undefined ? encoded && decoded(encoded) : ticket?.sessionId;
@@ -48,6 +55,8 @@ export function linkTo(route: Route): string {
   if (route.view === "home") return "#/";
   if (route.view === "todos") return "#/todos";
   if (route.view === "search") return route.q === "" ? "#/search" : `#/search?q=${encodeURIComponent(route.q)}`;
+  if (route.view === "bin") return "#/bin";
+  if (route.view === "sessions" || route.view === "usage") return `#/${route.view}${route.query && `?${route.query}`}`;
   if (route.view === "compare")
     return `#/compare?${new URLSearchParams(route.sessionIds.map((sessionId) => ["s", sessionId]))}`;
   const path = ticketText === undefined ? `#/session/${encodeURIComponent(route.sessionId)}` : `#/t/${ticketText}`;

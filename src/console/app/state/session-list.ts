@@ -2,9 +2,12 @@ import { computed, signal } from "@preact/signals";
 import { listSessions, type SessionFilter, type SessionPage } from "../api/calls.js";
 import { isKeyProblem } from "../api/http.js";
 import type { Session } from "../api/types.js";
+import { followFeed } from "./session-feed.js";
 import { dismissAbout } from "./toasts.js";
+import { isHidden } from "./visibility.js";
 
 const PAGE = 50;
+const NONE: ReadonlySet<string> = new Set();
 /** The time between two requests, which is longer after a failure. */
 const POLL_MS = 2000;
 const POLL_AFTER_FAILURE_MS = 5000;
@@ -24,6 +27,8 @@ export const nextPageToken = signal("");
 export const readBackTo = signal<string | undefined>(undefined);
 export const listState = signal<"loading" | "ready">("loading");
 export const listError = signal<unknown>(undefined);
+/** Increases whenever the list has been read because something may have changed. */
+export const listReads = signal(0);
 /** What the service filters by. */
 export const listFilter = signal<SessionFilter>({});
 
@@ -66,18 +71,27 @@ function notePage({ sessions, nextPageToken: next }: SessionPage): void {
   readBackTo.value = sessions.at(-1)?.updateTime ?? readBackTo.peek();
 }
 
-/** Reads the first page, and removes sessions that should be on it but are not, because they were deleted. */
-async function refresh(signal: AbortSignal): Promise<void> {
-  const page = await listSessions({ limit: PAGE, ...listFilter.value, isFull: true }, signal);
+const MAX_PAGE = 1000;
+
+/**
+ * Reads the newest sessions, as many as it takes to see all that have changed, and removes sessions that should be
+ * among them but are not: those that were deleted, and those that changed and match the filter no longer.
+ */
+async function refresh(signal: AbortSignal, changed: ReadonlySet<string> = NONE): Promise<void> {
+  const limit = Math.min(MAX_PAGE, PAGE + changed.size);
+  const page = await listSessions({ limit, ...listFilter.value, isFull: true }, signal);
   if (listState.value === "loading") notePage(page);
   const oldest = page.nextPageToken === "" ? undefined : page.sessions.at(-1);
   const listed = new Set(page.sessions.map(({ sessionId }) => sessionId));
   const gone = sessions.value.filter(
-    (one) => !listed.has(one.sessionId) && (oldest === undefined || newestFirst(one, oldest) < 0),
+    (one) =>
+      !listed.has(one.sessionId) &&
+      (oldest === undefined || newestFirst(one, oldest) < 0 || (changed.has(one.sessionId) && changed.size < limit)),
   );
   merge(page.sessions, gone);
   listState.value = "ready";
   listError.value = undefined;
+  listReads.value += 1;
 }
 
 function merge(found: readonly Session[], gone: readonly Session[] = []): void {
@@ -91,43 +105,62 @@ function merge(found: readonly Session[], gone: readonly Session[] = []): void {
   byId.value = merged;
 }
 
-let polling: AbortController | undefined;
-let pollNow: () => void = () => undefined;
+let following: AbortController | undefined;
+let retryNow: () => void = () => undefined;
 
 /** Starts over, for example with another key. */
 export function restartList(): void {
-  polling?.abort();
-  polling = new AbortController();
+  following?.abort();
+  following = new AbortController();
   byId.value = new Map();
   nextPageToken.value = "";
   readBackTo.value = undefined;
   listState.value = "loading";
   listError.value = undefined;
-  void poll(polling.signal);
+  void keepUp(following.signal);
 }
 
-/** Polls at once, without waiting until the next poll is due. */
+/** Tries again at once, without waiting until that is due. */
 export function retryList(): void {
-  pollNow();
+  retryNow();
+}
+
+/** Keeps the list up to date by the feed of sessions or, where the server has none, by asking again and again. */
+async function keepUp(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      // The feed of a tab that is hidden begins when it is shown.
+      if (isHidden.peek()) await refresh(signal);
+      const hasFeed = await followFeed(listFilter.peek(), {
+        read: (changed) => refresh(signal, changed),
+        onDeleted: forgetSession,
+        onProblem: (error) => {
+          listError.value = error;
+        },
+        pause,
+        signal,
+      });
+      if (!hasFeed) await poll(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      listError.value = error;
+      // The same key would be refused again and count as a guess. A new key restarts the list.
+      if (isKeyProblem(error)) return;
+    }
+    await pause(POLL_AFTER_FAILURE_MS);
+  }
 }
 
 async function poll(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    let waitMs = POLL_MS;
-    if (!document.hidden || listState.value === "loading") {
-      try {
-        await refresh(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        listError.value = error;
-        // The same key would be refused again and count as a guess. A new key restarts the list.
-        if (isKeyProblem(error)) return;
-        waitMs = POLL_AFTER_FAILURE_MS;
-      }
-    }
-    await new Promise<void>((resolve) => {
-      pollNow = resolve;
-      setTimeout(resolve, waitMs);
-    });
+    if (!document.hidden || listState.peek() === "loading") await refresh(signal);
+    await pause(POLL_MS);
   }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => {
+    retryNow = resolve;
+    setTimeout(resolve, milliseconds);
+  });
 }

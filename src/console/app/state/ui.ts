@@ -1,6 +1,6 @@
-import { signal } from "@preact/signals";
+import { type ReadonlySignal, signal } from "@preact/signals";
 import { ticketText } from "../api/ticket.js";
-import type { Session } from "../api/types.js";
+import type { Annotation, Session } from "../api/types.js";
 import { Conversation } from "./conversation.js";
 
 export type PanelName = "outline" | "search" | "timeline" | "forks" | "files" | "details";
@@ -42,6 +42,8 @@ export interface ConfirmDialog {
   readonly isDanger: boolean;
   /** What the reader has to type before it can be done. */
   readonly typed?: string;
+  /** How far it has come; empty before it has begun. */
+  readonly progress?: ReadonlySignal<string>;
   readonly run: () => Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export interface PromptDialog {
   readonly value: string;
   readonly isMultiline?: boolean;
   readonly label: string;
+  readonly progress?: ReadonlySignal<string>;
   readonly run: (value: string) => Promise<void>;
 }
 
@@ -65,6 +68,14 @@ export type Dialog =
       readonly messageId: string;
       readonly position: number;
     }
+  | {
+      readonly kind: "note";
+      readonly conversation: Conversation;
+      readonly messageId: string;
+      readonly position: number;
+      readonly note?: Annotation;
+    }
+  | { readonly kind: "dataSet"; readonly sessionIds: readonly string[] }
   | { readonly kind: "key" }
   | { readonly kind: "keys" }
   | { readonly kind: "goto" }

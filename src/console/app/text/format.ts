@@ -23,6 +23,14 @@ export function dayOf(timestamp: string, now = new Date()): string {
   return (at.getFullYear() === now.getFullYear() ? DATE : DATE_WITH_YEAR).format(at);
 }
 
+/** A day that is written as `2026-11-28`. */
+export function dayName(day: string): string {
+  const at = new Date(`${day}T00:00:00`);
+  return Number.isNaN(at.getTime())
+    ? day
+    : (at.getFullYear() === new Date().getFullYear() ? DATE : DATE_WITH_YEAR).format(at);
+}
+
 export function clock(timestamp: string): string {
   const at = new Date(timestamp);
   return Number.isNaN(at.getTime()) ? timestamp : CLOCK.format(at);

@@ -1,6 +1,5 @@
 import { Lexer, Marked, type Token, type TokenizerAndRendererExtension, type Tokens, type TokensList } from "marked";
 import { escaped } from "./escaped.js";
-import { highlighted } from "./highlight.js";
 
 /** Math is left as it was written, so that Markdown does not consume its underscores and asterisks. */
 const MATH: TokenizerAndRendererExtension = {
@@ -107,8 +106,7 @@ export function markdownToHtml(text: string): string {
 
 function codeBlock(code: string, language: string): string {
   const name = /^[\w+#.-]{1,30}$/.test(language) ? language.toLowerCase() : "";
-  const html = highlighted(code, name) ?? escaped(code);
-  return `<pre class="code" data-language="${escaped(name)}" tabindex="0"><code>${html}</code></pre>`;
+  return `<pre class="code" data-language="${escaped(name)}" tabindex="0"><code>${escaped(code)}</code></pre>`;
 }
 
 /** Pictures on other hosts are named and never fetched, because fetching one would tell its host who is reading. */

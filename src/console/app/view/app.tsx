@@ -13,9 +13,20 @@ import { Search } from "./search.js";
 import { Toasts } from "./toasts.js";
 import { Todos } from "./todos.js";
 
-const Compare = lazy(() => import("./compare.js").then((one) => one.Compare));
+const Compare = lazy(() => import("./pages/pages.js").then((one) => one.Compare));
+const Sessions = lazy(() => import("./pages/pages.js").then((one) => one.Sessions));
+const Bin = lazy(() => import("./pages/pages.js").then((one) => one.Bin));
+const UsagePage = lazy(() => import("./pages/pages.js").then((one) => one.UsagePage));
 
-const TITLES = { home: "", todos: "Todos", search: "Search", compare: "Compare" } as const;
+const TITLES = {
+  home: "",
+  todos: "Todos",
+  search: "Search",
+  compare: "Compare",
+  sessions: "Sessions",
+  usage: "Usage",
+  bin: "Bin",
+} as const;
 
 export function App() {
   const to = route.value;
@@ -51,6 +62,9 @@ function Everything() {
       {to.view === "home" && !isSmall.value && <Home />}
       {to.view === "todos" && <Todos />}
       {to.view === "search" && <Search key={to} q={to.q} />}
+      {to.view === "sessions" && <Sessions key={to} query={to.query} />}
+      {to.view === "usage" && <UsagePage key={to} query={to.query} />}
+      {to.view === "bin" && <Bin />}
       {to.view === "compare" && <Compare sessionIds={to.sessionIds} />}
     </>
   );

@@ -5,7 +5,7 @@ import { Said } from "./said.js";
 /** A view whose code is loaded when it is first shown. */
 export function lazy<Props extends object>(
   load: () => Promise<FunctionComponent<Props>>,
-): FunctionComponent<Props & { readonly key?: string }> {
+): FunctionComponent<Props & { readonly key?: unknown }> {
   let loaded: FunctionComponent<Props> | undefined;
   return function Lazy(props: Props) {
     const [, setView] = useState(loaded);
@@ -22,25 +22,18 @@ export function lazy<Props extends object>(
     }, [hasFailed]);
     const View = loaded;
     if (View !== undefined) return <View {...props} />;
-    if (hasFailed) return <NotLoaded />;
-    return (
-      <main class="home">
-        <Said what="loading" />
-      </main>
-    );
+    return <main class="home">{hasFailed ? <NotLoaded /> : <Said what="loading" />}</main>;
   };
 }
 
 /** The server is down, or a newer version of it has other files. */
 function NotLoaded() {
   return (
-    <main class="home">
-      <p class="panel-note bad" role="alert">
-        This part of the page could not be loaded. The server may be down, or a new version of it.{" "}
-        <button type="button" class="text-button" onClick={() => location.reload()}>
-          Load the page again
-        </button>
-      </p>
-    </main>
+    <p class="panel-note bad" role="alert">
+      This part of the page could not be loaded. The server may be down, or a new version of it.{" "}
+      <button type="button" class="text-button" onClick={() => location.reload()}>
+        Load the page again
+      </button>
+    </p>
   );
 }

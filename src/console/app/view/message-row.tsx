@@ -16,6 +16,7 @@ import { clock, dayOf, whole } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { MessageTools } from "./message-tools.js";
 import { NoText } from "./no-text.js";
+import { Notes } from "./notes.js";
 import { JsonTree } from "./parts/json-tree.js";
 import { PartList } from "./parts/part-list.js";
 
@@ -78,6 +79,7 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
           )}
         </div>
         <UsageLine message={message} />
+        <Notes conversation={conversation} messageId={info.id} position={position} />
         {hasTools && (
           <MessageTools
             conversation={conversation}

@@ -1,10 +1,11 @@
-import { Braces, Eraser, GitFork, Link, Pencil, Trash2, Undo2 } from "lucide";
+import { Braces, Eraser, GitFork, Link, MessageSquareText, Pencil, ThumbsDown, ThumbsUp, Trash2, Undo2 } from "lucide";
 import { useRef } from "preact/hooks";
 import { canWrite, ticketText } from "../api/ticket.js";
 import type { Message } from "../api/types.js";
 import type { Conversation } from "../state/conversation.js";
 import { edit, erase, forkAt, removeMessage, revertTo } from "../state/message-actions.js";
 import { linkTo } from "../state/route.js";
+import { dialog } from "../state/ui.js";
 import { copyText } from "./copy.js";
 import { IconButton } from "./icon.js";
 import { useToolsPlace } from "./use-tools-place.js";
@@ -32,6 +33,7 @@ export function MessageTools(props: {
         label="Copy a link to this message"
         onClick={() => void copyText(link.href, "The link is copied")}
       />
+      {canWrite && <Feedback conversation={conversation} messageId={id} position={position} />}
       {hasKey && (
         <>
           <IconButton node={GitFork} label="Fork here" onClick={() => forkAt(conversation, message, position)} />
@@ -57,5 +59,33 @@ export function MessageTools(props: {
         </>
       )}
     </div>
+  );
+}
+
+/** A verdict with one press, or a note. */
+function Feedback(props: { conversation: Conversation; messageId: string; position: number }) {
+  const { conversation, messageId, position } = props;
+  const { annotations } = conversation;
+  const given = annotations.thumbOf(messageId);
+  return (
+    <>
+      <IconButton
+        node={ThumbsUp}
+        label="Good"
+        pressed={given === "up"}
+        onClick={() => annotations.rate(messageId, "up")}
+      />
+      <IconButton
+        node={ThumbsDown}
+        label="Bad"
+        pressed={given === "down"}
+        onClick={() => annotations.rate(messageId, "down")}
+      />
+      <IconButton
+        node={MessageSquareText}
+        label="Add a note"
+        onClick={() => (dialog.value = { kind: "note", conversation, messageId, position })}
+      />
+    </>
   );
 }

@@ -34,6 +34,11 @@ export function AskDialog({ asked }: { asked: Asked }) {
         <Field name={asked.field} value={value} onInput={setValue} isMultiline={asked.isMultiline ?? false} />
       )}
       {wanted !== undefined && <Field name={`Type ${wanted} to go on`} value={value} onInput={setValue} />}
+      {asked.progress?.value && (
+        <p class="muted" role="status">
+          {asked.progress.value}
+        </p>
+      )}
       <DialogEnd problem={problem}>
         <button
           type="submit"

@@ -1,10 +1,12 @@
 import { type Dialog, dialog } from "../../state/ui.js";
 import { AskDialog } from "./ask-dialog.js";
+import { DataSetDialog } from "./data-set-dialog.js";
 import { EditDialog } from "./edit-dialog.js";
 import { ExportDialog } from "./export-dialog.js";
 import { GotoDialog } from "./goto-dialog.js";
 import { KeyDialog } from "./key-dialog.js";
 import { KeysDialog } from "./keys-dialog.js";
+import { NoteDialog } from "./note-dialog.js";
 import { ShareDialog } from "./share-dialog.js";
 
 /** The one dialog that is open, if any. */
@@ -21,6 +23,10 @@ function Shown({ shown }: { shown: Dialog }) {
       return <AskDialog asked={shown} />;
     case "edit":
       return <EditDialog {...shown} />;
+    case "note":
+      return <NoteDialog {...shown} />;
+    case "dataSet":
+      return <DataSetDialog sessionIds={shown.sessionIds} />;
     case "key":
       return <KeyDialog />;
     case "keys":

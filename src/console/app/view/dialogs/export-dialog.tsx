@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Session } from "../../api/types.js";
 import { type ExportFormat, exportSession } from "../../state/export.js";
 import { reasonOf, toast } from "../../state/toasts.js";
+import { dialog } from "../../state/ui.js";
 import { count } from "../../text/format.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
@@ -31,6 +32,14 @@ export function ExportDialog({ session }: { session: Session }) {
       <p>The whole session, with every message as it is now. For a backup of many sessions use session-pool export.</p>
       {read !== undefined && <p role="status">{count(read)} messages read…</p>}
       <DialogEnd problem={problem}>
+        <button
+          type="button"
+          class="button"
+          disabled={read !== undefined}
+          onClick={() => (dialog.value = { kind: "dataSet", sessionIds: [session.sessionId] })}
+        >
+          Data set…
+        </button>
         <button type="button" class="button" disabled={read !== undefined} onClick={() => void run("markdown")}>
           Markdown
         </button>

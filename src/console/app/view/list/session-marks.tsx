@@ -27,7 +27,7 @@ export function LastFailure({ session }: { session: Session }) {
     return () => observer.disconnect();
   }, [session]);
   const failure = lastFailureOf(session.sessionId);
-  const text = failure && [failure.name, failure.reason].filter(Boolean).join(": ");
+  const text = failure && [failure.name === "tool" ? "" : failure.name, failure.reason].filter(Boolean).join(": ");
   return (
     <span class="item-failure" ref={place} title={text && `Failed in the last messages: ${text}`}>
       {text && (

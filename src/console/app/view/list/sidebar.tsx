@@ -1,7 +1,20 @@
-import { BookOpen, CircleQuestionMark, KeyRound, ListTodo, ListTree, MessagesSquare, Search } from "lucide";
+import {
+  BookOpen,
+  ChartColumn,
+  CircleQuestionMark,
+  type IconNode,
+  KeyRound,
+  ListTodo,
+  ListTree,
+  MessagesSquare,
+  Search,
+  Table2,
+  Trash2,
+} from "lucide";
 import { keyWanted } from "../../api/http.js";
+import { binDays } from "../../state/bin.js";
 import { canSearch } from "../../state/message-search.js";
-import { route } from "../../state/route.js";
+import { type Route, route } from "../../state/route.js";
 import { asTree, filterSince, filterText, type Since } from "../../state/session-filter.js";
 import { dialog } from "../../state/ui.js";
 import { insteadOfSessions } from "../home.js";
@@ -23,8 +36,9 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
         <a class="brand" href="#/">
           <Icon node={MessagesSquare} size={20} /> session-pool
         </a>
-        <PageLinks />
+        <Tools />
       </header>
+      <PageLinks />
       <search class="filters">
         <input
           id="filter"
@@ -42,34 +56,52 @@ export function Sidebar({ isMain }: { isMain: boolean }) {
   );
 }
 
-function PageLinks() {
+function Tools() {
   return (
-    <nav class="brand-tools" aria-label="Pages">
-      {canSearch && (
-        <a
-          class="icon-button"
-          href="#/search"
-          aria-label="Search all sessions"
-          title="Search all sessions (s)"
-          aria-current={route.value.view === "search" ? "page" : undefined}
-        >
-          <Icon node={Search} size={18} />
-        </a>
-      )}
-      <a
-        class="icon-button"
-        href="#/todos"
-        aria-label="Todos"
-        title="Todos"
-        aria-current={route.value.view === "todos" ? "page" : undefined}
-      >
-        <Icon node={ListTodo} size={18} />
-      </a>
+    <div class="brand-tools">
       <a class="icon-button" href="docs" aria-label="API reference" title="API reference">
         <Icon node={BookOpen} size={18} />
       </a>
       {keyWanted.value && <IconButton node={KeyRound} label="Key" onClick={() => (dialog.value = { kind: "key" })} />}
       <IconButton node={CircleQuestionMark} label="Keys and help" onClick={() => (dialog.value = { kind: "keys" })} />
+    </div>
+  );
+}
+
+interface PageLink {
+  readonly view: Route["view"];
+  readonly text: string;
+  /** What screen readers and the pointer are told; it begins with the text. */
+  readonly title: string;
+  readonly href: string;
+  readonly node: IconNode;
+}
+
+const PAGES: readonly PageLink[] = [
+  ...(canSearch
+    ? [{ view: "search" as const, text: "Search", title: "Search all sessions", href: "#/search", node: Search }]
+    : []),
+  { view: "sessions", text: "Table", title: "Table of sessions", href: "#/sessions", node: Table2 },
+  { view: "usage", text: "Usage", title: "Usage by day", href: "#/usage", node: ChartColumn },
+  ...(binDays > 0 ? [{ view: "bin" as const, text: "Bin", title: "Bin", href: "#/bin", node: Trash2 }] : []),
+  { view: "todos", text: "Todos", title: "Todos", href: "#/todos", node: ListTodo },
+];
+
+function PageLinks() {
+  return (
+    <nav class="page-links" aria-label="Pages">
+      {PAGES.map(({ view, text, title, href, node }) => (
+        <a
+          key={view}
+          class="page-link"
+          href={href}
+          aria-label={title}
+          title={view === "search" ? `${title} (s)` : title}
+          aria-current={route.value.view === view ? "page" : undefined}
+        >
+          <Icon node={node} size={15} /> {text}
+        </a>
+      ))}
     </nav>
   );
 }

@@ -34,8 +34,18 @@ function codeBox(pre: HTMLPreElement): HTMLElement {
   const language = element("span", "");
   language.textContent = pre.dataset.language ?? "";
   head.append(language, copy);
-  box.append(head, pre.cloneNode(true));
+  const shown = pre.cloneNode(true) as HTMLElement;
+  box.append(head, shown);
+  if (pre.dataset.language) void highlight(shown, code, pre.dataset.language);
   return box;
+}
+
+/** Colours code. The highlighter is loaded when the first code in a language is shown. */
+async function highlight(pre: HTMLElement, code: string, language: string): Promise<void> {
+  // Without it, the code is as readable as any other text.
+  const loaded = await import("../../text/highlight.js").catch(() => undefined);
+  const html = loaded?.highlighted(code, language);
+  if (html !== undefined) pre.querySelector("code")?.replaceChildren(sanitised(html));
 }
 
 function scrollBox(table: Element): HTMLElement {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { importSessions } from "../../../../../src/commands/transfer/import-sessions.js";
 import { withPools } from "../../../../../src/commands/with-pools.js";
-import { backupLines } from "../../../../../src/console/app/state/backup-lines.js";
+import { backupFrame, backupLines } from "../../../../../src/console/app/state/backup-lines.js";
 import { startTestServer } from "../../../../support/server.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-backup-lines-"));
@@ -37,11 +37,20 @@ it("a session that the console saved is imported as it was", async () => {
       expireTime: "2100-01-01T00:00:00Z",
     };
     await call("PATCH", path, { ...change, updateMask: "title,metadata,labels,owner,expireTime" });
+    await call("POST", `${path}/annotation`, {
+      annotationId: "n1",
+      messageId: "m1",
+      thumb: "up",
+      text: "Right",
+      author: "ada",
+    });
+    await call("POST", `${path}/annotation`, { annotationId: "n2", messageId: "m2", text: "Empty" });
     const session = await call("GET", path);
+    const { annotations } = await call("GET", `${path}/annotation`);
     const { messages } = await call("GET", `${path}/message`);
     const file = join(folder, "saved.jsonl");
-    const { head, end } = backupLines(session, messages, []);
-    writeFileSync(file, [...head, end].join(""));
+    const [first, last] = backupFrame();
+    writeFileSync(file, [first, ...backupLines(session, messages, [], annotations), last].join(""));
 
     const storage = `sqlite:${join(folder, "to.db")}`;
     for (let i = 0; i < 2; i++) await importSessions({ storage, namespace: "default" }, file);
@@ -62,6 +71,11 @@ it("a session that the console saved is imported as it was", async () => {
       expect(first).toMatchObject({ id: "m1", timestampMicros: -1_999_999, metadata: { n: 1e21 } });
       expect(JSON.stringify(first?.parts)).toBe(JSON.stringify(messages[0].parts));
       expect(second).toMatchObject({ id: "m2", role: "assistant" });
+      const notes = await sessions.annotations.list(id, { limit: 10 });
+      expect(notes.annotations).toMatchObject([
+        { annotationId: "n1", messageId: "m1", thumb: "up", text: "Right", author: "ada" },
+        { annotationId: "n2", messageId: "m2", thumb: "", text: "Empty" },
+      ]);
     });
   } finally {
     await server.stop();

@@ -14,7 +14,7 @@ beforeAll(async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   vi.stubGlobal("location", { hash: "" });
   vi.stubGlobal("sessionStorage", { getItem: () => null });
-  vi.stubGlobal("document", { baseURI: "http://localhost/" });
+  vi.stubGlobal("document", { baseURI: "http://localhost/", addEventListener: () => undefined, hidden: false });
   vi.stubGlobal("fetch", () => new Promise(() => {}));
   // Names that the compiler does not follow, because it checks the page with the types of browsers.
   const [page, listPage] = ["session-filter", "session-list"].map(

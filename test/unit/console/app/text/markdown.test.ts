@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { highlighted } from "../../../../../src/console/app/text/highlight.js";
 import { isTooMuch, markdownToHtml } from "../../../../../src/console/app/text/markdown.js";
 
 const SPACES = " ".repeat(98_000);
@@ -55,8 +56,10 @@ describe("Markdown", () => {
   });
 
   it("highlights code, but not in long lines", () => {
-    expect(markdownToHtml("```c\nint a;\n```")).toContain("<span");
-    expect(markdownToHtml(`\`\`\`c\nint ${"a".repeat(3000)};\n\`\`\``)).not.toContain("<span");
+    expect(markdownToHtml("```c\nint a;\n```")).toContain('data-language="c" tabindex="0"><code>int a;');
+    expect(highlighted("int a;", "c")).toContain("<span");
+    expect(highlighted(`int ${"a".repeat(3000)};`, "c")).toBeUndefined();
+    expect(highlighted("int a;", "no language")).toBeUndefined();
   });
 
   it.each(["> ", ">", "- ", "* ", "1. ", "> - ", "- 1) ", "- > + "])("nests %j at most 20 levels deep", (mark) => {

@@ -1,16 +1,16 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { withoutPiles } from "../../../parts/piles.js";
-import { apiKey } from "../api/http.js";
-import type { UsageSums } from "../api/types.js";
-import { titleOf } from "../state/actions.js";
-import { type Compared, Comparer, type Comparison } from "../state/comparison.js";
-import { linkTo } from "../state/route.js";
-import { amountOf, callsLine, costs, milliseconds, tokensOf } from "../state/usage-sums.js";
-import { count, duration, plural, whole } from "../text/format.js";
-import { NoText } from "./no-text.js";
-import { PageHead } from "./page-head.js";
-import { Problem } from "./problem.js";
-import { Said } from "./said.js";
+import { withoutPiles } from "../../../../parts/piles.js";
+import { apiKey } from "../../api/http.js";
+import type { UsageSums } from "../../api/types.js";
+import { titleOf } from "../../state/actions.js";
+import { type Compared, Comparer, type Comparison } from "../../state/comparison.js";
+import { linkTo } from "../../state/route.js";
+import { amountOf, callsLine, costs, milliseconds, tokensOf } from "../../state/usage-sums.js";
+import { count, duration, plural, whole } from "../../text/format.js";
+import { NoText } from "../no-text.js";
+import { PageHead } from "../page-head.js";
+import { Problem } from "../problem.js";
+import { Said } from "../said.js";
 
 /** Sessions side by side: where they part, and what each has taken since. */
 export function Compare({ sessionIds }: { sessionIds: readonly string[] }) {

@@ -1,0 +1,116 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { dayName } from "../../text/format.js";
+
+/** A value of a day; with a series, the values of a day stand on each other. */
+export interface DayValue {
+  readonly day: string;
+  readonly value: number;
+  readonly series?: string;
+}
+
+/** Colours of series, as the style sheet defines them for light and dark pages. */
+export const COLOURS = Array.from({ length: 7 }, (_, i) => `var(--series-${i + 1})`);
+
+type Plotting = typeof import("./plotting.js");
+
+/** Room for the name of a day. */
+const TICK_PX = 62;
+
+interface DaysProps {
+  readonly title: string;
+  readonly days: readonly string[];
+  readonly values: readonly DayValue[];
+  readonly series?: readonly string[];
+  readonly format: (value: number) => string;
+}
+
+/** Bars by day, or a line where there is one value a day. The tables of the page have the same numbers. */
+export function DaysPlot({ title, days, values, series, format }: DaysProps) {
+  const tip = { format: { x: dayName, y: format, fill: true } } as const;
+  const draw = (width: number, { plot, barY, lineY, dot, ruleY }: Plotting) => {
+    const each = Math.ceil((days.length * TICK_PX) / width);
+    const stroke = COLOURS[0] as string;
+    const marks =
+      series === undefined
+        ? [lineY(values, { x: "day", y: "value", stroke }), dot(values, { x: "day", y: "value", fill: stroke, tip })]
+        : [barY(values, { x: "day", y: "value", fill: "series", order: [...series], tip })];
+    return plot({
+      ...frame(title, width, 210),
+      marginLeft: 64,
+      x: {
+        type: "band",
+        domain: [...days],
+        ticks: days.filter((_, i) => i % each === 0),
+        tickFormat: dayName,
+        label: null,
+      },
+      y: { label: null, grid: true, tickFormat: format, ticks: 4, nice: true, zero: true },
+      ...(series && { color: { domain: [...series], range: COLOURS } }),
+      marks: [ruleY([0]), ...marks],
+    });
+  };
+  return <Figure title={title} draw={draw} inputs={[values, days]} />;
+}
+
+export interface NamedValue {
+  readonly name: string;
+  readonly value: number;
+}
+
+interface NamesProps {
+  readonly title: string;
+  readonly values: readonly NamedValue[];
+  readonly format: (value: number) => string;
+}
+
+/** Bars by name, the longest first. */
+export function NamesPlot({ title, values, format }: NamesProps) {
+  const shortened = (name: string) => (name.length > 18 ? `${name.slice(0, 17)}…` : name);
+  const draw = (width: number, { plot, barX, ruleX }: Plotting) =>
+    plot({
+      ...frame(title, width, 40 + 26 * values.length),
+      marginLeft: 130,
+      x: { label: null, grid: true, tickFormat: format, ticks: 4, zero: true },
+      y: { label: null, domain: values.map(({ name }) => name), tickFormat: shortened },
+      marks: [barX(values, { x: "value", y: "name", fill: "var(--bad)", tip: true }), ruleX([0])],
+    });
+  return <Figure title={title} draw={draw} inputs={[values]} />;
+}
+
+function frame(title: string, width: number, height: number) {
+  return { className: "plot", ariaLabel: title, width, height, style: { background: "none", fontSize: "12px" } };
+}
+
+interface FigureProps {
+  readonly title: string;
+  readonly draw: (width: number, plotting: Plotting) => Element;
+  /** What the picture shows. */
+  readonly inputs: readonly unknown[];
+}
+
+/** Draws again when the numbers or the width have changed. */
+function Figure({ title, draw, inputs }: FigureProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const [plotting, setPlotting] = useState<Plotting | undefined>(undefined);
+  const [hasFailed, setFailed] = useState(false);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setWidth(Math.floor(entry?.contentRect.width ?? 0)));
+    if (box.current) observer.observe(box.current);
+    import("./plotting.js").then(setPlotting, () => setFailed(true));
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => {
+    if (width === 0 || plotting === undefined) return;
+    const drawn = draw(width, plotting);
+    drawn.setAttribute("role", "img");
+    box.current?.replaceChildren(drawn);
+  }, [width, plotting, title, ...inputs]);
+  return (
+    <figure class="plot-figure">
+      <figcaption>{title}</figcaption>
+      <div ref={box} class="plot-box" aria-busy={plotting === undefined && !hasFailed} />
+      {hasFailed && <p class="panel-note bad">The plot could not be loaded. The tables have its numbers.</p>}
+    </figure>
+  );
+}
