@@ -4,16 +4,16 @@ import type { SearchScope, SearchTerm } from "../../domain/search.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
 import type { Usage as MessageUsage } from "../../domain/usage.js";
 import type { AttachmentTable } from "./attachments/attachment-table.js";
+import type { FeedTable } from "./feed-table.js";
 import type { RecordBin } from "./record-bin.js";
 import type { RecordQueries } from "./record-queries.js";
-import type { FeedTable } from "./feed-table.js";
 import type { RunningUsage } from "./running-usage.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
 export type * from "./attachments/attachment-table.js";
+export type * from "./feed-table.js";
 export type * from "./record-bin.js";
 export type * from "./record-queries.js";
-export type * from "./feed-table.js";
 export type * from "./running-usage.js";
 export type * from "./session-record.js";
 

@@ -116,7 +116,8 @@ export function describeBackups(subject: StorageProviderSubject): void {
         labels: { user: "ada" },
         expireTimeMicros: Date.UTC(2200, 0, 1) * 1000,
         createTimeMicros: 1_000_000,
-        updateTimeMicros: 2_000_000,
+        // A session is never updated long before its last message.
+        updateTimeMicros: subject.nowMicros - 3_600_000_000,
         revision: 7,
         reverted: true,
         messageCount: 2,

@@ -16,6 +16,7 @@ import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { JsonObject } from "../../../src/domain/json.js";
 import { MessageBody } from "../../../src/domain/message-body.js";
 import { shownMessage } from "../../../src/domain/shown-message.js";
+import { knownUsage } from "../../../src/domain/usage-text.js";
 
 const ODD = ["\n", "\u0000", "\u0085", "\u2028", "\u{1F600}", "é", "]", '"', "\\"];
 const text = fc.string({ unit: fc.oneof(fc.constantFrom(...ODD), fc.string({ unit: "grapheme", maxLength: 1 })) });
@@ -24,6 +25,15 @@ const struct = fc
   .dictionary(key, fc.jsonValue({ stringUnit: "grapheme" }))
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 const optionalStruct = fc.option(struct, { nil: undefined });
+const usage = fc
+  .record({
+    model: fc.option(text, { nil: undefined }),
+    outputTokens: fc.option(fc.integer({ min: 0, max: 1e9 }), { nil: undefined }),
+    cost: fc.constantFrom(undefined, "0.10"),
+    startTimeMicros: fc.option(fc.integer({ min: -1e15, max: 4e15 }), { nil: undefined }),
+    durationMicros: fc.option(fc.integer({ min: 0, max: 30 * 86_400_000_000 }), { nil: undefined }),
+  })
+  .map(knownUsage);
 const message: fc.Arbitrary<ChatMessage> = fc.record({
   id: text,
   role: text,
@@ -33,16 +43,22 @@ const message: fc.Arbitrary<ChatMessage> = fc.record({
   position: fc.option(fc.nat(), { nil: undefined }),
   parts: fc.array(fc.record({ id: text, type: text, text, data: optionalStruct }), { maxLength: 3 }),
   metadata: optionalStruct,
+  usage,
 });
 
-/** The message as a store returns it. Databases give bytes or a string, and an earlier version wrote other JSON. */
+/**
+ * The message as a store returns it. Databases give bytes or a string, and an earlier version, which knew no usage, wrote
+ * other JSON.
+ */
 function readBack(given: ChatMessage, form: "bytes" | "string" | "earlier"): ChatMessage {
-  const { parts, metadata, ...fields } = given;
-  const written = MessageBody.of({ parts, metadata }).encode();
+  const { parts, metadata, usage, ...fields } = given;
+  const written = MessageBody.of({ parts, metadata, usage }).encode();
   const earlier = JSON.stringify({ parts, metadata });
   return shownMessage(
     fields,
-    MessageBody.stored(form === "earlier" ? earlier : form === "bytes" ? Buffer.from(written) : written),
+    MessageBody.stored(
+      form === "earlier" && usage === undefined ? earlier : form === "bytes" ? Buffer.from(written) : written,
+    ),
   );
 }
 

@@ -13,6 +13,8 @@ import type { ChatMessage, PartAttachment } from "../../../src/domain/chat-messa
 import type { JsonObject, JsonValue } from "../../../src/domain/json.js";
 import { type BodyContent, MessageBody } from "../../../src/domain/message-body.js";
 import { shownMessage } from "../../../src/domain/shown-message.js";
+import type { Usage } from "../../../src/domain/usage.js";
+import { knownUsage } from "../../../src/domain/usage-text.js";
 import type { Entry } from "../../../src/storage/history/log-store.js";
 import { toMessage } from "../../../src/storage/history/read/pieces.js";
 import { frozenEntry } from "../../../src/storage/memory/frozen-copy.js";
@@ -70,9 +72,29 @@ const data = fc.oneof(
   likeAttachment,
   likeAttachment.map((inner) => ({ attachment: inner })),
 );
+const tokens = fc.option(fc.integer({ min: 0, max: 1e9 }), { nil: undefined });
+const micros = fc.option(fc.integer({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }), {
+  nil: undefined,
+});
+const usage: fc.Arbitrary<Usage | undefined> = fc
+  .record({
+    model: fc.option(text, { nil: undefined }),
+    provider: fc.option(text, { nil: undefined }),
+    inputTokens: tokens,
+    outputTokens: tokens,
+    cachedInputTokens: tokens,
+    reasoningTokens: tokens,
+    cost: fc.constantFrom(undefined, "0", "0.10"),
+    currency: fc.constantFrom(undefined, "USD"),
+    startTimeMicros: micros,
+    firstTokenTimeMicros: micros,
+    durationMicros: fc.option(fc.integer({ min: 0, max: 30 * 86_400_000_000 }), { nil: undefined }),
+  })
+  .map(knownUsage);
 const content: fc.Arbitrary<BodyContent> = fc.record({
   parts: fc.array(fc.record({ id: text, type: text, text, data, attachment }), { maxLength: 4 }),
   metadata: optionalStruct,
+  usage,
 });
 const message: fc.Arbitrary<ChatMessage> = fc
   .tuple(
@@ -94,7 +116,7 @@ describe("pages of stored messages", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 5 }), (messages) => {
         const bodies = storedTogether(messages);
-        const shown = messages.map(({ parts, metadata, ...fields }, i) =>
+        const shown = messages.map(({ parts, metadata, usage: _usage, ...fields }, i) =>
           shownMessage(fields, bodies[i] as MessageBody),
         );
         // JSON has no -0.
@@ -108,8 +130,8 @@ describe("pages of stored messages", () => {
   it("are the same from documents of MongoDB and from memory", () => {
     fc.assert(
       fc.property(message, (given) => {
-        const { parts, metadata, timestampMicros, sessionId, role } = given;
-        const body = MessageBody.of({ parts, metadata });
+        const { parts, metadata, usage, timestampMicros, sessionId, role } = given;
+        const body = MessageBody.of({ parts, metadata, usage });
         const entry = {
           log: "l",
           seq: 1,
@@ -122,7 +144,16 @@ describe("pages of stored messages", () => {
           remaining: 0,
         };
         const raw = readRawDocument(BSON.serialize(toDocument(new ObjectId(), "l", 1, entry))).entry as Entry;
-        const expected = { ...FIELDS, timestampMicros, sessionId, role, originSessionId: sessionId, parts, metadata };
+        const expected = {
+          ...FIELDS,
+          timestampMicros,
+          sessionId,
+          role,
+          originSessionId: sessionId,
+          parts,
+          metadata,
+          usage,
+        };
         expect(pageOf([toMessage(raw, sessionId, 0)])).toEqual(pageOf([JSON.parse(JSON.stringify(expected))]));
         expect(raw.body.isDecoded).toBe(false);
         expect(pageOf([toMessage(frozenEntry(entry), sessionId, 0)])).toEqual(pageOf([expected]));

@@ -3,18 +3,29 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ByteRange } from "../../../src/domain/byte-range.js";
 import type { JsonObject } from "../../../src/domain/json.js";
-import { MessageBody } from "../../../src/domain/message-body.js";
+import { contentOf, MessageBody } from "../../../src/domain/message-body.js";
 import { bodySizes } from "../../../src/domain/message-size.js";
 import { shownMessage, storedBodyOf } from "../../../src/domain/shown-message.js";
+import { knownUsage } from "../../../src/domain/usage-text.js";
 
 const text = fc.string({ unit: fc.oneof(fc.constantFrom("\n", "\u0000", "\u2028", "é", "]", "}", '"'), fc.string()) });
 const struct = fc
   .dictionary(fc.oneof(fc.constantFrom("__proto__", "metadata", "parts", "sizes"), text), fc.jsonValue())
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 const optionalStruct = fc.option(struct, { nil: undefined });
+const usage = fc
+  .record({
+    model: fc.option(text, { nil: undefined }),
+    outputTokens: fc.option(fc.integer({ min: 0, max: 1e9 }), { nil: undefined }),
+    cost: fc.constantFrom(undefined, "0.10"),
+    startTimeMicros: fc.option(fc.integer({ min: -1e15, max: 4e15 }), { nil: undefined }),
+    durationMicros: fc.option(fc.integer({ min: 0, max: 30 * 86_400_000_000 }), { nil: undefined }),
+  })
+  .map(knownUsage);
 const content = fc.record({
   parts: fc.array(fc.record({ id: text, type: text, text, data: optionalStruct }), { maxLength: 4 }),
   metadata: optionalStruct,
+  usage,
 });
 const FIELDS = { id: "m", sessionId: "s", role: "user", timestampMicros: 1, position: 0, originSessionId: "s" };
 
@@ -34,6 +45,8 @@ describe("a message's body", () => {
           expect(stored.json.metadata?.toString()).toBe(JSON.stringify(given.metadata));
           expect(stored.parts).toEqual(JSON.parse(JSON.stringify(given.parts)));
           expect(stored.metadata).toEqual(given.metadata);
+          expect(stored.usage).toEqual(given.usage);
+          expect(contentOf({ role: "x", body: stored }).usage).toEqual(given.usage);
           expect(stored.encode()).toBe(written);
         }
       }),
@@ -63,9 +76,10 @@ describe("a message's body", () => {
   it("that an earlier version wrote is decoded to values and encoded in the current form", () => {
     fc.assert(
       fc.property(content, (given) => {
-        const stored = MessageBody.stored(Buffer.from(JSON.stringify(given)));
+        const { usage: _usage, ...earlier } = given;
+        const stored = MessageBody.stored(Buffer.from(JSON.stringify(earlier)));
         expect(stored.isStored).toBe(false);
-        expect(stored.encode()).toBe(MessageBody.of(given).encode());
+        expect(stored.encode()).toBe(MessageBody.of(earlier).encode());
       }),
     );
   });

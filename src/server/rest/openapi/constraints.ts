@@ -5,8 +5,10 @@ import { maskableFields } from "../../../api/field-mask.js";
 import { MOST_OWNER_BYTES } from "../../../domain/access.js";
 import { MOST_ANNOTATION_BYTES, MOST_AUTHOR_BYTES } from "../../../domain/annotation.js";
 import { MOST_TEXT_BYTES } from "../../../domain/attachment.js";
+import { CURRENCIES } from "../../../domain/currencies.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
+import { MOST_NAME_BYTES, MOST_TOKENS } from "../../../domain/validate-usage.js";
 
 /** A JSON Schema as in OpenAPI 3.1. */
 export type Schema = { readonly [keyword: string]: unknown };
@@ -45,6 +47,26 @@ const CUT: Schema = {
 };
 const CUTS = ["TruncateMessagesRequest", "RevertSessionRequest"];
 
+const USED_NAME: Schema = { maxLength: MOST_NAME_BYTES, pattern: `^[^${CONTROLS}]*$` };
+/** Whole numbers from 0 to MOST_TOKENS, which is a power of ten. */
+const TOKENS: Schema = { pattern: `^([0-9]{1,${String(MOST_TOKENS).length - 1}}|${MOST_TOKENS})$`, examples: ["1200"] };
+const USAGE: Readonly<Record<string, Schema>> = {
+  "Usage.model": { ...USED_NAME, examples: ["gpt-5"] },
+  "Usage.provider": { ...USED_NAME, examples: ["openai"] },
+  "Usage.input_tokens": TOKENS,
+  "Usage.output_tokens": TOKENS,
+  "Usage.cached_input_tokens": TOKENS,
+  "Usage.reasoning_tokens": TOKENS,
+  "Usage.cost": { pattern: "^([0-9]{1,12}([.][0-9]{1,18})?)?$", examples: ["0.0125"] },
+  "Usage.currency": { enum: ["", ...CURRENCIES], examples: ["USD"] },
+  "Usage.start_time": { pattern: KEPT_YEARS },
+  "Usage.first_token_time": { pattern: KEPT_YEARS },
+  "Usage.duration": {
+    pattern: `^([0-9]{1,6}|1[0-9]{6}|2[0-4][0-9]{5}|25[0-8][0-9]{4})([.][0-9]{1,9})?s$`,
+    examples: ["1.5s"],
+  },
+};
+
 /** The constraints of a service with these limits. */
 export function constraintsFor(limits: Limits): Constraints {
   const { idBytes, titleBytes, batchMessages, draftDeltas, labels, labelKeyBytes, labelValueBytes } = limits;
@@ -55,6 +77,7 @@ export function constraintsFor(limits: Limits): Constraints {
     "AppendMessagesRequest.messages": { maxItems: batchMessages },
     "ExtendDraftRequest.deltas": { maxItems: draftDeltas },
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
+    ...USAGE,
     "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
     "CreateTicketRequest.scope": { enum: ["read", "write"] },
     "UploadAttachmentRequest.name": { maxLength: MOST_TEXT_BYTES, pattern: `^[^${CONTROLS}]*$` },

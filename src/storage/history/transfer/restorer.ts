@@ -28,6 +28,9 @@ interface RestoredNotes {
   readonly entries: readonly Omit<Entry, "log" | "seq">[];
 }
 
+/** How long before its last message the update time of a restored session may be. */
+const MOST_UPDATE_LAG_MICROS = 3_600_000_000;
+
 /** Restores sessions of a backup into a store: messages first, the record last. */
 export class Restorer {
   readonly #context: HistoryContext;
@@ -202,11 +205,23 @@ export class Restorer {
         ? 0
         : (await entryAt(this.#context, segments, totalLength(segments) - 1, call)).timestampMicros;
     const { segments, undo } = record;
+    const lastTimestampMicros = await lastOf(segments);
     return {
       ...record,
-      lastTimestampMicros: await lastOf(segments),
+      updateTimeMicros: this.#updateTime(record, segments.length === 0 ? null : lastTimestampMicros),
+      lastTimestampMicros,
       undo: undo && { ...undo, lastTimestampMicros: await lastOf(undo.segments) },
     };
+  }
+
+  /**
+   * A session is never updated long before its last message, so lists by the time of the update need not look for later
+   * messages. A file may say otherwise.
+   */
+  #updateTime({ updateTimeMicros }: NextRecord, lastMicros: number | null): number {
+    if (lastMicros === null) return updateTimeMicros;
+    const end = Math.min(lastMicros, this.#context.options.nowMicros());
+    return Math.max(updateTimeMicros, end - MOST_UPDATE_LAG_MICROS);
   }
 
   /** How the session was made. Its source is the session that has the id now, if it still lived at the backup. */

@@ -16,6 +16,7 @@ from sessionpool.v1.message_service_pb2 import (
     StartDraftRequest,
     TextDelta,
 )
+from sessionpool.v1.usage_service_pb2 import Usage
 
 from session_pool._async.calls import Calls
 from session_pool.pulse import AsyncPulse
@@ -115,15 +116,19 @@ class AsyncDraft:
         await self._extend(DraftDelta(put_part=PartDelta(part=part)))
 
     async def finish(
-        self, *, metadata: Mapping[str, Any] | None = None, expected_position: int | None = None
+        self,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        usage: Usage | None = None,
+        expected_position: int | None = None,
     ) -> int:
-        """Appends the message, with these fields in its metadata, and returns its position.
+        """Appends the message, with these fields in its metadata and this usage, and returns its position.
 
         The end of the block then does nothing. If this call is cancelled or fails, the end of the block repeats it.
         `ABORTED`: the message would not get `expected_position`. The draft then stays open as if this call had not been
         made.
         """
-        await self._end(self._finishing(metadata, expected_position))
+        await self._end(self._finishing(metadata, usage, expected_position))
         return cast(int, self.position)
 
     async def discard(self) -> None:
@@ -167,10 +172,16 @@ class AsyncDraft:
             self._stop_renewing()
 
     def _finishing(
-        self, metadata: Mapping[str, Any] | None, expected_position: int | None = None
+        self,
+        metadata: Mapping[str, Any] | None,
+        usage: Usage | None = None,
+        expected_position: int | None = None,
     ) -> FinishDraftRequest:
         request = FinishDraftRequest(
-            session_id=self._start.session_id, message_id=self.message_id, expected_position=expected_position
+            session_id=self._start.session_id,
+            message_id=self.message_id,
+            expected_position=expected_position,
+            usage=usage,
         )
         if metadata:
             request.metadata.CopyFrom(to_struct(metadata))

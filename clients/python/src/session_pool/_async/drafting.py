@@ -13,6 +13,7 @@ from sessionpool.v1.message_service_pb2 import (
     StartDraftRequest,
 )
 from sessionpool.v1.message_service_pb2 import Draft as OpenDraft
+from sessionpool.v1.usage_service_pb2 import Usage
 
 from session_pool._async.calls import Calls
 from session_pool._async.draft import AsyncDraft
@@ -73,6 +74,7 @@ class Drafting(Calls):
         *,
         version: int,
         metadata: Mapping[str, Any] | None = None,
+        usage: Usage | None = None,
         expected_position: int | None = None,
     ) -> FinishDraftResponse:
         """Ends a draft that anybody writes and keeps what was written. Returns the message's id and position.
@@ -82,7 +84,11 @@ class Drafting(Calls):
         ended otherwise.
         """
         request = FinishDraftRequest(
-            session_id=session_id, message_id=message_id, version=version, expected_position=expected_position
+            session_id=session_id,
+            message_id=message_id,
+            version=version,
+            expected_position=expected_position,
+            usage=usage,
         )
         if metadata:
             request.metadata.CopyFrom(to_struct(metadata))

@@ -24,6 +24,7 @@ from sessionpool.v1.message_service_pb2 import (
     TruncateMessagesRequest,
     UpdateMessageRequest,
 )
+from sessionpool.v1.usage_service_pb2 import Usage
 
 from session_pool._async.calls import Calls
 from session_pool.messages import with_id
@@ -168,11 +169,12 @@ class History(Calls):
         parts: Iterable[Part] | None = None,
         role: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        usage: Usage | None = None,
         expected_revision: int | None = None,
     ) -> MessageWithParts:
         """Gives a message new content at its place, and returns it.
 
-        Parts and metadata replace the old ones as a whole, so `[]` and `{}` remove them. With `expected_revision`, the
+        Parts, metadata and usage replace the old ones as a whole, so `[]`, `{}` and `Usage()` remove them. With `expected_revision`, the
         call is sent only once. `NOT_FOUND`: there is no such session or message. `ABORTED`: the session's revision is
         not `expected_revision`.
         """
@@ -190,6 +192,9 @@ class History(Calls):
         if metadata is not None:
             request.message.info.metadata.CopyFrom(to_struct(metadata))
             changed.append("info.metadata")
+        if usage is not None:
+            request.message.info.usage.CopyFrom(usage)
+            changed.append("info.usage")
         send = self._again if expected_revision is None else self._once
         return await send(self.messages.UpdateMessage, request)
 
