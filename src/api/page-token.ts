@@ -12,6 +12,7 @@ import type {
 } from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
 import { NEWEST_FIRST, orderText, type SessionOrder } from "../domain/session-order.js";
+import type { GroupValues, UsageCursor } from "../domain/usage-groups.js";
 
 /**
  * A token is base64url of `crc32 (4 bytes) | JSON list`; the first two items of the list are the version and the kind.
@@ -27,7 +28,17 @@ const DEFAULT_NAMESPACE = "default";
  */
 const MOST_CHARACTERS = 64 * 1024;
 
-type Kind = "messages" | "sessions" | "list" | "deleted" | "search" | "watch" | "attachments" | "annotations" | "feed";
+type Kind =
+  | "messages"
+  | "sessions"
+  | "list"
+  | "deleted"
+  | "search"
+  | "watch"
+  | "attachments"
+  | "annotations"
+  | "feed"
+  | "usage";
 type Scalar = string | number | boolean | null;
 
 /** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
@@ -39,6 +50,7 @@ const FIELDS: Record<Kind, string> = {
   search: "string string string?",
   watch: "string count count",
   attachments: "string string",
+  usage: "string string string?",
   annotations: "string string integer string",
   feed: "string string",
 };
@@ -177,6 +189,43 @@ export function decodeSearchToken(token: string, filter: SearchFilter): SearchCu
   throw invalidArgument(
     "page_token belongs to a search with another namespace, q, label, session_id, owner, role, since or until",
   );
+}
+
+/** What a sum is of, to which its page tokens belong: its own fields, and whatever decides what the caller sees. */
+export interface SumFilter extends ListScope {
+  readonly fields: readonly (string | number | null)[];
+  readonly labels: readonly string[];
+}
+
+export function encodeUsageToken({ sumId, after }: UsageCursor, filter: SumFilter): string {
+  return encode("usage", [sumDigest(filter), sumId, after === undefined ? null : JSON.stringify(after)]);
+}
+
+/** Decodes a token of a sum; refuses one that belongs to another sum. `names`: how many names it is grouped by. */
+export function decodeUsageToken(token: string, filter: SumFilter, names: number): UsageCursor {
+  const fields = decode("page_token", "usage", token);
+  const [digest, sumId, after = null] = fields as [string, string, (string | null)?];
+  if (digest !== sumDigest(filter)) {
+    throw invalidArgument("page_token belongs to sums of another namespace, or to another request");
+  }
+  if (after === null) return { sumId };
+  const values = groupValues(after, names);
+  if (values === undefined) throw invalidArgument("page_token is not a token that was given out");
+  return { sumId, after: values };
+}
+
+function groupValues(text: string, names: number): GroupValues | undefined {
+  try {
+    const values: unknown = JSON.parse(text);
+    const isValue = (value: unknown) => value === null || typeof value === "string";
+    return Array.isArray(values) && values.length === names && values.every(isValue) ? values : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function sumDigest({ namespace, owner, fields, labels }: SumFilter): string {
+  return digestOf([namespace, JSON.stringify(fields), ...new Set(labels.toSorted())], owner);
 }
 
 function searchDigest({ namespace, owner, q, labels, sessionId, role, ...times }: SearchFilter): string {

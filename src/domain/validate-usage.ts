@@ -24,7 +24,8 @@ export function checkUsage(field: string, usage: Usage | undefined): void {
   checkTimes(field, usage);
 }
 
-function checkName(field: string, name: string | undefined): void {
+/** Checks the name of a model or a provider. */
+export function checkName(field: string, name: string | undefined): void {
   if (name === undefined) return;
   checkText(field, name);
   checkBytes(field, Buffer.byteLength(name), MOST_NAME_BYTES);

@@ -3,6 +3,7 @@ import type { DeletedSessionCursor, SessionCursor } from "../domain/page.js";
 import type { SearchCursor } from "../domain/search.js";
 import type { Session, SessionView } from "../domain/session.js";
 import type { SessionOrder } from "../domain/session-order.js";
+import type { UsageCursor } from "../domain/usage-groups.js";
 import type { LogOptions, RevisionOptions, StartDraftOptions, TurnAppend } from "../storage/storage-provider.js";
 
 export interface AppendOptions extends LogOptions {
@@ -108,6 +109,27 @@ export interface SearchMessagesOptions extends Call {
   readonly untilMicros?: number | undefined;
   readonly limit: number;
   readonly cursor?: SearchCursor | undefined;
+}
+
+export interface SumUsageOptions extends Call {
+  /** Only messages at or after this time, in microseconds since 1970. */
+  readonly sinceMicros?: number | undefined;
+  /** Only messages before this time. */
+  readonly untilMicros?: number | undefined;
+  /** Names as `parseGroupBy` reads them: `day,label:team`. One row when empty or absent. */
+  readonly groupBy?: string | undefined;
+  /** IANA time zone of the days; UTC when empty or absent. */
+  readonly timeZone?: string | undefined;
+  /** Only messages of sessions with all of these labels, each written `key=value`. */
+  readonly labels?: readonly string[] | undefined;
+  /** Only messages of sessions of this owner; if empty, of those without one. */
+  readonly owner?: string | undefined;
+  /** Only messages of this session; of all when empty or absent. */
+  readonly sessionId?: string | undefined;
+  /** Only messages of this model; of all when empty or absent. */
+  readonly model?: string | undefined;
+  readonly limit: number;
+  readonly cursor?: UsageCursor | undefined;
 }
 
 export interface RevertedSession {

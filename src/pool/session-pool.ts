@@ -17,10 +17,12 @@ import type {
 } from "../domain/page.js";
 import { parseSearch, type SearchPage } from "../domain/search.js";
 import type { NewSession, Session, SessionChange } from "../domain/session.js";
+import { checkTimeZone, parseGroupBy, type UsagePage } from "../domain/usage-groups.js";
 import { checkExpected, checkId, checkOptionalId, checkText } from "../domain/validate.js";
 import { checkMessageChange, checkNewMessages } from "../domain/validate-message.js";
 import { checkMessageQuery, checkUpdateTimes, pageLimit } from "../domain/validate-page.js";
 import { checkNewSession, checkSessionChange, checkTitle } from "../domain/validate-session.js";
+import { checkName } from "../domain/validate-usage.js";
 import type { StorageManager } from "../storage/storage-manager.js";
 import type {
   EraseOptions,
@@ -52,6 +54,7 @@ import type {
   RevertOptions,
   SearchMessagesOptions,
   ShareSessionOptions,
+  SumUsageOptions,
 } from "./session-pool-types.js";
 import { storeTurn } from "./store-turn.js";
 import { TurnLock } from "./turn-lock.js";
@@ -159,6 +162,34 @@ export class SessionPool {
       limit: pageLimit(limit, this.#root.limits),
     };
     return await this.#storageFor("searching messages").searchMessages(page);
+  }
+
+  /**
+   * Adds up the usage of messages by groups, each session's own messages as far as it shows them. While the sums are not
+   * complete, a page has no rows, and `next` continues. `not_found`: there is no session `sessionId`.
+   * `resource_exhausted`: too many sums are being made.
+   */
+  async sumUsage(options: SumUsageOptions): Promise<UsagePage> {
+    checkCall(options);
+    const { groupBy, timeZone, labels = [], owner, sessionId, model, limit, ...rest } = options;
+    const groups = parseGroupBy(groupBy ?? "");
+    checkMessageQuery(rest);
+    checkTimeZone("time_zone", timeZone);
+    checkLabelFilter(labels, this.#root.limits);
+    checkOwner("owner", owner);
+    checkOptionalId("session_id", sessionId, this.#root.limits);
+    checkName("model", model);
+    const query = {
+      ...rest,
+      groupBy: groups,
+      timeZone: timeZone || undefined,
+      labels,
+      owner,
+      sessionId: sessionId || undefined,
+      model: model || undefined,
+      limit: pageLimit(limit, this.#root.limits),
+    };
+    return await this.#storageFor("summing usage").sumUsage(query);
   }
 
   /**

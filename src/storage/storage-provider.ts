@@ -47,6 +47,7 @@ import type {
 import type { SessionOrder } from "../domain/session-order.js";
 import type { Todo, TodoList } from "../domain/todo.js";
 import type { Usage } from "../domain/usage.js";
+import type { UsageCursor, UsagePage, UsageQuery } from "../domain/usage-groups.js";
 
 export interface GetMessagesOptions extends Call {
   /** Puts the messages of the chain of parents in front. */
@@ -84,6 +85,13 @@ export interface SearchOptions extends Call {
   /** Most hits of the page. */
   readonly limit: number;
   readonly cursor?: SearchCursor | undefined;
+}
+
+export interface SumOptions extends Call, UsageQuery {
+  /** Most rows of the page. The page also ends at the limit of bytes. */
+  readonly limit: number;
+  /** Continues the work, or the list after a row, of an earlier page of the same query. */
+  readonly cursor?: UsageCursor | undefined;
 }
 
 export interface LogOptions extends Call {
@@ -367,6 +375,18 @@ export abstract class StorageProvider {
    */
   searchMessages(_options: SearchOptions): Promise<SearchPage> {
     return this.#lacks("searching messages");
+  }
+
+  /**
+   * Adds up the usage of messages by groups. Each session counts the messages that it shows and that were first written
+   * to it, as it is at a moment while the sum is made; sessions that live all the while are never left out, and none
+   * counts twice. With `sinceMicros`, sessions whose last change is more than a day before it are left out. A call looks
+   * at a limited number of messages: while the sums are not complete, a page has no rows, and `next` continues, in this
+   * process or, by beginning anew there, in another one. Rows come in the order of their values, each group once and
+   * whole. `not_found`: no such session. `resource_exhausted`: the process is making too many sums at once.
+   */
+  sumUsage(_options: SumOptions): Promise<UsagePage> {
+    return this.#lacks("summing usage");
   }
 
   /**

@@ -40,6 +40,7 @@ import { describeSlowFollowers } from "./storage-provider/slow-followers.js";
 import { describeStoredErasures } from "./storage-provider/stored-erasures.js";
 import { describeStuckSessions } from "./storage-provider/stuck-sessions.js";
 import type { OpenedStorage, StorageProviderHarness, StorageProviderSubject } from "./storage-provider/subject.js";
+import { describeSums } from "./storage-provider/sums.js";
 import { describeTexts } from "./storage-provider/texts.js";
 import { describeTodos } from "./storage-provider/todos.js";
 import { describeTurns } from "./storage-provider/turns.js";
@@ -137,6 +138,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
   describeStuckSessions(subject);
   describeErasures(subject);
   describeUsage(subject);
+  describeSums(subject);
   describeSlowFollowers(subject);
   describeStoredErasures(subject);
   describeOwnerErasures(subject);

@@ -39,6 +39,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/storage/history/annotations/*": ["../edit/editor.js", "../drafts/drafts.js", "../../memory/log-table.js"],
   "src/storage/history/attachments/*": ["../append/appender.js", "../edit/editor.js", "../../memory/log-table.js"],
   "src/storage/history/append/*": ["../edit/editor.js", "../drafts/drafts.js", "../../../gen/gen_pb.js"],
+  "src/storage/history/sums/*": ["../append/appender.js", "../../memory/log-table.js", "../../../pool/turn-lock.js"],
   "src/storage/history/edit/*": ["../append/appender.js", "../erase/eraser.js", "../../../server/server.js"],
   "src/storage/history/drafts/*": ["../edit/editor.js", "../follow/followers.js", "../../../config/config.js"],
   "src/storage/history/erase/*": ["../edit/editor.js", "../append/appender.js", "../../mongodb/log-end.js"],

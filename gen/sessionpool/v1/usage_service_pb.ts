@@ -217,9 +217,10 @@ export type SumUsageRequest = Message<"sessionpool.v1.SumUsageRequest"> & {
   until?: Timestamp | undefined;
 
   /**
-   * What to group by: names separated by commas, of which each stands once. `day`, `model`, `provider`, `owner`,
-   * `session`, `label:KEY` for the value of a label of the session, and `tool`, which counts calls of tools instead of
-   * calls of models. If empty, there is one row.
+   * What to group by: at most 8 names separated by commas, of which each stands once. `day`, `model`, `provider`,
+   * `owner`, `session`, `label:KEY` for the value of a label of the session, and `tool`, which counts calls of tools
+   * instead of calls of models. A key with a comma, a quotation mark or spaces at its ends stands in quotation marks,
+   * in which a quotation mark is written twice: `label:"a,b"`. If empty, there is one row, or none without any call.
    *
    * @generated from field: string group_by = 3;
    */
@@ -261,7 +262,7 @@ export type SumUsageRequest = Message<"sessionpool.v1.SumUsageRequest"> & {
   sessionId: string;
 
   /**
-   * Only messages of this model.
+   * Only messages whose usage names this model. With `tool`, the model is that of the message with the call.
    *
    * @generated from field: string model = 9;
    */
@@ -294,7 +295,7 @@ export const SumUsageRequestSchema: GenMessage<SumUsageRequest> = /*@__PURE__*/
  */
 export type SumUsageResponse = Message<"sessionpool.v1.SumUsageResponse"> & {
   /**
-   * Sums by groups, ordered by the names in `group_by`.
+   * Sums by groups, ordered by their values in the order of `group_by`; a label that sessions do not have comes first.
    *
    * @generated from field: repeated sessionpool.v1.UsageRow rows = 1;
    */
@@ -371,7 +372,8 @@ export type UsageRow = Message<"sessionpool.v1.UsageRow"> & {
   labels: { [key: string]: string };
 
   /**
-   * Name of the tool.
+   * Name of the tool, cut off after 128 characters. A call counts when its message does, once for each id in a session,
+   * and as failed if its part or its result says so, in whichever message of the session that is.
    *
    * @generated from field: optional string tool = 7;
    */
@@ -427,14 +429,15 @@ export type UsageRow = Message<"sessionpool.v1.UsageRow"> & {
   duration?: Duration | undefined;
 
   /**
-   * Median of `Usage.duration` by the nearest rank, over the messages that have one. Absent if none has.
+   * Median of `Usage.duration` by the nearest rank, over the messages that have one. Absent if none has, or if more
+   * than 4,000,000 messages of the group have one.
    *
    * @generated from field: google.protobuf.Duration duration_p50 = 15;
    */
   durationP50?: Duration | undefined;
 
   /**
-   * 95th percentile of `Usage.duration` by the nearest rank. Absent if no message has one.
+   * 95th percentile of `Usage.duration` by the nearest rank. Absent when `duration_p50` is.
    *
    * @generated from field: google.protobuf.Duration duration_p95 = 16;
    */
@@ -465,13 +468,18 @@ export const UsageService: GenService<{
    * Adds up the usage of messages by groups.
    *
    * Each session counts the messages that it shows now and that were first written to it, so nothing counts twice: what
-   * a fork inherited counts in its source. Messages that were truncated, reverted, deleted or replaced do not count, nor
-   * do those of deleted sessions. A message with `usage` is one call.
+   * a fork inherited counts in its source. Messages that were truncated, reverted, deleted or replaced do not count,
+   * nor do those of deleted sessions. A message with `usage` is one call. With `since`, sessions that were last changed
+   * more than a day before it are not looked at.
    *
-   * Rows come in the order of their groups, each once and whole. A call looks at a limited number of messages: while the
-   * sums are not complete, a page has no rows, and its `next_page_token` continues the work. Errors: `invalid_argument`
-   * (an unknown name in `group_by`, an unknown time zone, `since` after `until`, a token of another request),
-   * `not_found` (no session `session_id`).
+   * Rows come in the order of their groups, each once and whole. A call works for a fraction of a second: while the
+   * sums are not complete, a page has no rows, and its `next_page_token` continues the work, so a page without rows is
+   * not the end. A process keeps what it has added up for a minute after each call. Another process, or one that has
+   * forgotten it, begins anew with the same token, and ends as well.
+   *
+   * Errors: `invalid_argument` (an unknown name in `group_by`, an unknown time zone, `since` after `until`, a token of
+   * another request), `not_found` (no session `session_id`), `resource_exhausted` (the process is adding up too much at
+   * once; try again in a minute).
    *
    * @generated from rpc sessionpool.v1.UsageService.SumUsage
    */

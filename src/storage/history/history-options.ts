@@ -3,6 +3,7 @@ import { ulidFactory } from "../../domain/ids.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { StoredQuotas } from "../../domain/quotas.js";
 import type { SearchOption } from "../../domain/search.js";
+import type { SumLimits } from "./sums/sum-limits.js";
 
 /** How much of a child's record the messages of its chain of parents may take, in bytes of JSON. */
 export const MAX_ANCESTRY_BYTES = 16_384;
@@ -88,6 +89,8 @@ export interface EngineOptions extends HistoryOptions {
   readonly maxDropped?: number | undefined;
   /** Used instead of MAX_ANCESTRY_BYTES. */
   readonly maxAncestryBytes?: number | undefined;
+  /** What one call that sums usage looks at, and what sums may take. */
+  readonly usageSums?: Partial<SumLimits> | undefined;
   /** How many heads are cached: 10,000. */
   readonly maxHeads?: number | undefined;
   /** How often a follower looks when nothing wakes it, in milliseconds, at first and at most. */
@@ -127,6 +130,7 @@ export function resolveHistoryOptions(options: EngineOptions): ResolvedHistoryOp
     maxEdits: options.maxEdits ?? 64,
     maxDropped: options.maxDropped ?? 128,
     maxAncestryBytes: options.maxAncestryBytes ?? MAX_ANCESTRY_BYTES,
+    usageSums: options.usageSums ?? {},
     maxHeads: options.maxHeads ?? 10_000,
     pollMs: options.pollMs ?? { first: 50, most: 500 },
     touchDelayMs: options.touchDelayMs ?? 1000,

@@ -29,6 +29,7 @@ import type {
 } from "../../domain/session-image.js";
 import { NEWEST_FIRST } from "../../domain/session-order.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
+import type { UsagePage } from "../../domain/usage-groups.js";
 import {
   type EraseOptions,
   type EraseReport,
@@ -42,6 +43,7 @@ import {
   type RevisionOptions,
   type SearchOptions,
   StorageProvider,
+  type SumOptions,
   type SweepOptions,
   type SweepReport,
   type TruncateOptions,
@@ -75,6 +77,7 @@ import { Searcher } from "./read/searcher.js";
 import { SessionCounter } from "./read/session-counter.js";
 import { SessionLister } from "./read/session-lister.js";
 import { placeIn } from "./record-queries.js";
+import { UsageSummer } from "./sums/usage-summer.js";
 import { Sweeper } from "./sweeper.js";
 import { Restorer } from "./transfer/restorer.js";
 import { Snapshots } from "./transfer/snapshots.js";
@@ -110,6 +113,7 @@ export class LogHistoryProvider extends StorageProvider {
   readonly #lister: SessionLister;
   readonly #counter: SessionCounter;
   readonly #searcher: Searcher;
+  readonly #summer: UsageSummer;
   readonly #sweeper: Sweeper;
   readonly #followers: Followers;
   readonly #feed: FeedReaders;
@@ -144,6 +148,7 @@ export class LogHistoryProvider extends StorageProvider {
       subscribe: () => this.#followers.subscribe(),
       endExpired: () => this.#sweeper.deleteExpired(),
     });
+    this.#summer = new UsageSummer(context);
     this.#updateTimes = new UpdateTimes(context);
     this.#appender = new Appender({
       ...{ context, writer, editorWait, inserter, names },
@@ -313,6 +318,10 @@ export class LogHistoryProvider extends StorageProvider {
 
   override searchMessages(options: SearchOptions): Promise<SearchPage> {
     return this.#searcher.search(options);
+  }
+
+  override sumUsage(options: SumOptions): Promise<UsagePage> {
+    return this.#summer.sum(options);
   }
 
   override logMessage(
@@ -499,6 +508,7 @@ export class LogHistoryProvider extends StorageProvider {
 
   override async close(call?: Call): Promise<void> {
     const limit = closeLimit(call);
+    this.#summer.close();
     const { counts, measuring } = this.#context;
     const measured = endsBy(limit.deadlineMs, measuring.close());
     this.#feed.close();

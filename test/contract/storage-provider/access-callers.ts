@@ -40,6 +40,7 @@ export const SESSION_OPERATIONS: Readonly<Record<string, OperationCall>> = {
   getMessage: (p, id, call) => p.getMessage(id, "m1", call),
   getMessageCount: (p, id, call) => p.getMessageCount(id, call),
   searchMessages: (p, sessionId, call) => p.searchMessages({ terms: parseSearch("m1"), limit: 9, sessionId, ...call }),
+  sumUsage: (p, sessionId, call) => p.sumUsage({ groupBy: [{ by: "day" }], limit: 9, sessionId, ...call }),
   logMessages: (p, id, call) => p.logMessages(id, [message("n"), message("n2")], call),
   "logMessages again": (p, id, call) => p.logMessages(id, [message("m1")], call),
   "logMessages refused": (p, id, call) => p.logMessages(id, [message("n")], { expectedPosition: 7, ...call }),

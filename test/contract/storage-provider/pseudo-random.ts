@@ -1,0 +1,8 @@
+/** A generator of numbers from 0 to 1 that are always the same for a seed. */
+export function pseudoRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
