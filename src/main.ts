@@ -12,7 +12,7 @@ import {
   readServeConfig,
   undeleteFlag,
 } from "./config/config.js";
-import { parseScope, parseText, positive, wholeNumber } from "./config/flags.js";
+import { parseScope, parseText, parseTime, positive, wholeNumber } from "./config/flags.js";
 import { addNamespaceOption, addStorageOption } from "./config/storage-flags.js";
 import { VERSION } from "./version.js";
 
@@ -20,6 +20,7 @@ import { VERSION } from "./version.js";
 const commands = {
   audited: () => import("./commands/audited.js"),
   assign: () => import("./commands/assign-sessions.js"),
+  bulk: () => import("./commands/bulk-sessions.js"),
   deleteOwner: () => import("./commands/delete-owner.js"),
   erase: () => import("./commands/erase.js"),
   export: () => import("./commands/transfer/export-sessions.js"),
@@ -199,20 +200,47 @@ function addSessionCommands(sessions: Command): void {
         (await commands.sessions()).undeleteSession(flags, id),
       ),
   );
-  withVacuum(withAudit(command("delete [ids...]", "delete sessions and their messages; forks keep theirs")))
+  withBulk(withAudit(command("label", "set and remove labels of all sessions that match")))
+    .option("--set <key=value>", "label that they get; may be repeated", collected)
+    .option("--remove <key>", "label that they lose; may be repeated", collected)
+    .option("--yes", "do not ask", false)
+    .action(async (flags) =>
+      audited(flags, "sessions label", { owner: withOwner(flags).owner }, async (audit) =>
+        (await commands.bulk()).labelMatching({ ...flags, audit }, withOwner(flags), {
+          set: flags.set ?? [],
+          remove: flags.remove ?? [],
+        }),
+      ),
+    );
+  withBulk(withAudit(command("export [file]", "write all sessions that match, as export does, to a file or -")))
+    .option("--no-attachments", "leave out the bytes of attachments, which messages then call missing")
+    .action(async (file = "-", flags) =>
+      audited(flags, "sessions export", { owner: withOwner(flags).owner }, async (audit) =>
+        (await commands.bulk()).exportMatching({ ...flags, audit }, withOwner(flags), {
+          file,
+          attachments: flags.attachments,
+        }),
+      ),
+    );
+  withBulk(withVacuum(withAudit(command("delete [ids...]", "delete sessions and their messages; forks keep theirs"))))
     .addOption(undeleteFlag())
-    .option("--owner <name>", "delete all sessions of this owner", parseText)
     .option("--erase", "with --owner: also overwrite everything that the owner's sessions hold", false)
-    .option("--yes", "with --owner: do not ask", false)
+    .option("--yes", "without ids: do not ask", false)
     .action(async (ids: string[], flags) => {
-      const { owner, erase, vacuum, vacuumFull } = flags;
-      if (ids.length > 0 === (owner !== undefined)) throw new Error("Give either ids of sessions or --owner");
-      if (erase && owner === undefined) throw new Error("--erase needs --owner");
+      const { erase, vacuum, vacuumFull } = flags;
+      const { owner } = withOwner(flags);
+      const isNarrowed = ["label", "parent", "title", "updatedSince", "updatedUntil"].some((name) => name in flags);
+      const isSelected = owner !== undefined || isNarrowed;
+      if (ids.length > 0 === isSelected) throw new Error("Give either ids of sessions or --owner, --label or the like");
+      if (erase && !owner) throw new Error("--erase needs --owner");
+      if (erase && isNarrowed) throw new Error("--erase takes all sessions of an owner: no other flag selects some");
       if ((vacuum || vacuumFull) && !erase) throw new Error("--vacuum and --vacuum-full need --erase");
       await audited(flags, "sessions delete", { owner, erase: erase || undefined }, async (audit) =>
-        owner === undefined
+        ids.length > 0
           ? (await commands.sessions()).deleteSessions({ ...flags, audit }, ids)
-          : (await commands.deleteOwner()).deleteOwner({ ...flags, audit }, flags),
+          : owner && !isNarrowed
+            ? (await commands.deleteOwner()).deleteOwner({ ...flags, audit }, { ...flags, owner })
+            : (await commands.bulk()).deleteMatching({ ...flags, audit }, withOwner(flags)),
       );
     });
 }
@@ -221,10 +249,19 @@ function addSessionCommands(sessions: Command): void {
 function withSelection(command: Command): Command {
   return command
     .option("--parent <id>", "only sessions that were made from this one")
-    .option("--label <key=value>", "only sessions with this label; may be repeated", (label, all: string[] = []) => [
-      ...all,
-      label,
-    ]);
+    .option("--label <key=value>", "only sessions with this label; may be repeated", collected);
+}
+
+/** The flags of commands that work on everything that matches. */
+function withBulk(command: Command): Command {
+  return withOwnerFilter(withSelection(command))
+    .option("--title <words>", "only sessions whose title has these words", parseText)
+    .option("--updated-since <time>", "only sessions that were updated at or after this time", parseTime)
+    .option("--updated-until <time>", "only sessions that were updated before this time", parseTime);
+}
+
+function collected(text: string, all: readonly string[] = []): readonly string[] {
+  return [...all, text];
 }
 
 /** The flag of commands that change or export what is stored. */

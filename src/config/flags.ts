@@ -29,6 +29,14 @@ export function parseText(text: string): string {
   return text;
 }
 
+/** Parses a time as RFC 3339 writes it, or a day in UTC, into microseconds since 1970. */
+export function parseTime(text: string): number {
+  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d))?$/i.test(text);
+  const ms = isTime ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(ms)) throw new InvalidArgumentError("It must be a time such as 2026-05-04T09:30:00Z or 2026-05-04.");
+  return ms * 1000;
+}
+
 export function parseWorkers(text: string): number {
   return text === "auto" ? availableParallelism() : positive(text);
 }

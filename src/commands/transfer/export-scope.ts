@@ -25,6 +25,8 @@ export interface BackupOptions {
   readonly namespace?: string | undefined;
   /** The ids of the sessions to write, without the todos. */
   readonly sessions?: readonly string[] | undefined;
+  /** The sessions to write, without the todos, when the caller has listed them. */
+  readonly keys?: readonly { readonly sessionId: string; readonly createTimeMicros: number }[] | undefined;
   /** The owner of the sessions to write, without the todos; empty for those without an owner. */
   readonly owner?: string | undefined;
   /** False leaves out the bytes of attachments. */

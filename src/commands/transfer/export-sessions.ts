@@ -71,11 +71,12 @@ async function writeSections(pools: Pools, { sections }: ExportScope, write: Wri
 export async function writeBackup(
   pool: RootPool,
   write: Write,
-  { namespace, sessions, owner, attachments = true }: BackupOptions = {},
+  { namespace, sessions, keys: given, owner, attachments = true }: BackupOptions = {},
 ): Promise<ExportReport> {
   const storage = pool.storage as StorageManager;
-  const keys = sessions === undefined ? await keysOfOwner(storage, owner) : await keysOf(storage, sessions);
-  const isWhole = sessions === undefined && owner === undefined;
+  const found = () => (sessions === undefined ? keysOfOwner(storage, owner) : keysOf(storage, sessions));
+  const keys = given === undefined ? await found() : [...given];
+  const isWhole = sessions === undefined && owner === undefined && given === undefined;
   const numbering = new Numbering();
   const bar = progressBar("Exporting", "sessions{attached}");
   bar.start(keys.length, 0, { attached: "" });
