@@ -16,15 +16,21 @@ import {
   prepareTransaction,
   readMarker,
 } from "./agent-transactions.js";
+import { type AgentRun, keyOf, spentResponses } from "./agent-usage.js";
 import { batchesOf } from "./batches.js";
 import { keep } from "./keep.js";
 import { hasCode, unlessMissing } from "./missing.js";
 import { fittedToReadable } from "./readable-text.js";
 import { restored } from "./restored.js";
+import { withUsage } from "./usage.js";
+
+export type { AgentRun } from "./agent-usage.js";
 
 const PAGE_SIZE = 1000;
 /** How often a transaction looks again because others have added messages meanwhile. */
 const ATTEMPTS = 5;
+/** How far back the items of a run are looked for. */
+const MOST_OF_RUN = 1000;
 
 /**
  * A conversation of the Agents SDK, kept in one session. Each item is a message with a part that holds the item, and
@@ -76,6 +82,38 @@ export class SessionPoolSession implements SessionHistoryRewriteAwareSession, Se
   /** Removes all items for good. The session stays, with its title and metadata. */
   async clearSession(): Promise<void> {
     await unlessMissing(() => this.#client.messages.truncateMessages({ sessionId: this.#sessionId, toStart: true }));
+  }
+
+  /**
+   * Keeps what the responses of a run took, after `run` has returned or its stream has ended: the last message or call
+   * of each response gets its usage. The SDK tells a session only items, so without this call they have none. A response
+   * that has its usage already keeps it, so a repeated call changes nothing. What is not in the session, for example
+   * because the run failed before it was added, is passed over.
+   */
+  async storeRunUsage(run: AgentRun): Promise<void> {
+    const responses = spentResponses(run);
+    let seen = 0;
+    await unlessMissing(async () => {
+      const newest = this.#client.history(this.#sessionId, { newestFirst: true, pageSize: 100 });
+      for await (const message of newest) {
+        seen += 1;
+        if (responses.length === 0 || seen > MOST_OF_RUN) return;
+        const key = keyOf(toItems([message])[0]);
+        const place = responses.findIndex(({ keys }) => key !== undefined && keys.includes(key));
+        if (place < 0) continue;
+        // Responses after this one are not in the session.
+        const [response] = responses.splice(0, place + 1).slice(-1);
+        if (response === undefined || message.info?.usage !== undefined) continue;
+        const request = {
+          sessionId: this.#sessionId,
+          messageId: idOf(message),
+          message: withUsage({}, response.usage),
+        };
+        await unlessMissing(() =>
+          this.#client.messages.updateMessage({ ...request, updateMask: { paths: ["info.usage"] } }),
+        );
+      }
+    });
   }
 
   /** Gives calls new content. Of several calls with the same id, the first is replaced and the others are removed. */
