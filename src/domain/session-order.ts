@@ -20,6 +20,9 @@ export const MOST_TITLE_FILTER_BYTES = 256;
 /** Titles that are the same up to here are ordered by id, so that an index can hold what they are ordered by. */
 export const MOST_TITLE_KEY_BYTES = 256;
 
+/** A longer word is not asked for, even if it got longer by being folded. */
+const MOST_WORD_BYTES = 3 * MOST_TITLE_FILTER_BYTES;
+
 const FIELDS: readonly string[] = ["update_time", "create_time", "title"] satisfies SessionOrder["by"][];
 // biome-ignore lint/suspicious/noControlCharactersInRegex: not every database orders them by their code points
 const CONTROLS = /[\u0000-\u001f]/g;
@@ -95,7 +98,7 @@ export function compareOrderKeys(a: OrderKey, b: OrderKey): number {
 export function titleWords(title: string): readonly string[] {
   const words = new Set<string>();
   for (const { word, start, firstEnd } of wordsOf(title)) {
-    words.add(word);
+    if (Buffer.byteLength(word) <= MOST_WORD_BYTES) words.add(word);
     if (firstEnd !== undefined) words.add(foldedText(title.slice(start, firstEnd)));
   }
   return [...words];

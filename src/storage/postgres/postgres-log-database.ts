@@ -14,7 +14,7 @@ import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
 import { PostgresPool } from "./postgres-pool.js";
 import { indexMessages } from "./postgres-search-index.js";
-import { readPostgresUrl } from "./postgres-url.js";
+import { quoted, readPostgresUrl } from "./postgres-url.js";
 import { prepareSchema } from "./prepare-schema.js";
 import type { PostgresShared } from "./shared.js";
 import { statementsFor } from "./statements.js";
@@ -73,6 +73,7 @@ export class PostgresLogDatabase implements LogDatabase {
       const sql = statementsFor(schema);
       const parts = {
         pool,
+        schema: quoted(schema),
         sql,
         appends: new AppendGroups(pool, sql),
         turns: new Turns(timeoutMs),

@@ -17,6 +17,7 @@ import type {
   RecordBin,
   RecordFilter,
   RecordPage,
+  RecordQueries,
   Segment,
   SessionRecord,
   Tail,
@@ -25,11 +26,13 @@ import type {
   UsageFilter,
   UsageRows,
 } from "../history/log-store.js";
+import { QueryPlanner } from "../history/query-planner.js";
 import { toColumn } from "../text-column.js";
 import { PostgresAttachments } from "./postgres-attachments.js";
 import { PostgresLogs } from "./postgres-logs.js";
 import { PostgresRecords } from "./postgres-records.js";
 import { PostgresSearch } from "./postgres-search.js";
+import { RecordFinder } from "./record-finder.js";
 import { toRecord } from "./rows.js";
 import type { PostgresShared } from "./shared.js";
 import type { Value } from "./values.js";
@@ -46,6 +49,7 @@ export class PostgresLogStore implements LogStore {
   readonly #logs: PostgresLogs;
   readonly attachments: AttachmentTable;
   readonly bin: RecordBin;
+  readonly queries: RecordQueries;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: NonNullable<LogStore["subscribe"]>;
 
@@ -60,6 +64,7 @@ export class PostgresLogStore implements LogStore {
       listDue: (untilMicros, limit, call) => this.#list(shared.sql.toPurge, [untilMicros, limit], call),
       revive: (record, ifRevision, call) => this.#records.revive(record, ifRevision, call),
     };
+    this.queries = new QueryPlanner(new RecordFinder(shared, shared.schema, namespace));
     if (shared.indexed) {
       const searching = new PostgresSearch(shared, namespace);
       this.searchEntries = (what, page, call) => searching.find(what, page, call);

@@ -4,7 +4,7 @@ import { blockerOf, LATE_MS } from "../history/blocked-uid.js";
 import type { Newest, NewestOptions, NextRecord, SessionRecord, Usage, UsageFilter } from "../history/log-store.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { takenKey } from "./postgres-errors.js";
-import { RECORD_COLUMNS, RECORD_FIELDS, recordValues, toEntry, toRecord } from "./rows.js";
+import { listingValues, RECORD_COLUMNS, RECORD_FIELDS, recordValues, toEntry, toRecord } from "./rows.js";
 import { newWrite, type PostgresShared } from "./shared.js";
 import type { Row, Value } from "./values.js";
 
@@ -24,7 +24,7 @@ export class PostgresRecords {
   async create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     const { pool, sql, changes } = this.#shared;
     const scope = [toColumn(record.uid), this.#namespace];
-    const values = [...scope, ...recordValues(record, newWrite()), bytesOf(record)];
+    const values = [...scope, ...recordValues(record, newWrite()), bytesOf(record), ...listingValues(record)];
     const blockedBy = newWrite();
     const blocker = [...scope, ...blockerValues(record, blockedBy)];
     const sentAtMs = performance.now();
@@ -109,7 +109,7 @@ export class PostgresRecords {
     const { pool, sql, changes } = this.#shared;
     const write = newWrite();
     const scope = [toColumn(record.uid), this.#namespace];
-    const values = [...scope, ifRevision, ...recordValues(record, write)];
+    const values = [...scope, ifRevision, ...recordValues(record, write), ...listingValues(record)];
     const replaced = await this.#inTurn(record.uid, call, (limited) =>
       pool.settle(limited, async (isRepeat) => {
         // Rule: compare-and-set.
@@ -126,7 +126,7 @@ export class PostgresRecords {
   async publish(record: NextRecord, call?: Call): Promise<"published" | "exists" | "gone"> {
     const { pool, sql, changes } = this.#shared;
     const scope = [toColumn(record.uid), this.#namespace];
-    const values = [...scope, null, ...recordValues(record, newWrite())];
+    const values = [...scope, null, ...recordValues(record, newWrite()), ...listingValues(record)];
     const outcome = await this.#inTurn(record.uid, call, (limited) =>
       pool.settle(limited, async (isRepeat) => {
         try {
@@ -226,7 +226,8 @@ export class PostgresRecords {
     call?: Call,
   ): Promise<"created" | "exists" | "unknown"> {
     const { pool, sql } = this.#shared;
-    const values = [...scope, blockedBy, ...recordValues(record, newWrite()), bytesOf(record)];
+    const given = [...recordValues(record, newWrite()), bytesOf(record), ...listingValues(record)];
+    const values = [...scope, blockedBy, ...given];
     return pool.settle(call, async (isRepeat) => {
       try {
         const isReplaced = countOf(await pool.run(sql.unblock, values, call)) === 1;

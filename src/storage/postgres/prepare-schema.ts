@@ -3,11 +3,13 @@ import pg from "pg";
 import { DomainError } from "../../domain/errors.js";
 import type { SearchOption, SearchScope } from "../../domain/search.js";
 import { functionsSql } from "./functions.js";
+import { listSessions } from "./listing.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
 import {
   ATTACHMENT_TABLES,
   attachmentsSql,
+  LIST_TABLES,
   ownersSql,
   SCHEMA_VERSION,
   type SEARCH_INDEXES,
@@ -67,6 +69,7 @@ export async function prepareSchema(pool: PostgresPool, options: PrepareOptions)
       `Schema ${quoted(schema)} has version ${version}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
     );
   }
+  await listSessions(pool, quoted(schema));
   if (search === false) return undefined;
   const present = await indexedScope(pool, schema);
   if (search === "existing" || present === "all") return present;
@@ -87,7 +90,7 @@ IF (SELECT version FROM ${s}.meta WHERE id = 1) < 3 THEN
 ${attachmentsSql(schema)}END IF;
 END $upgrade$;
 ${upgradeSql(schema, 3)}
-GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, ATTACHMENT_TABLES)} TO ${quoted(role)};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, [...ATTACHMENT_TABLES, ...LIST_TABLES])} TO ${quoted(role)};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${quoted(role)};
 COMMIT;
 `;
@@ -162,6 +165,10 @@ async function makeSchema(client: pg.ClientBase, { schema, create, search }: Pre
     for (const name of isWanted ? NEEDED[search === "all" ? "all" : "text"] : [])
       await client.query(searchIndexSql(schema, name, false));
   });
+}
+
+function isOlder(version: unknown): version is 1 | 2 | 3 {
+  return version === 1 || version === 2 || version === 3;
 }
 
 async function upgradeSchema(client: pg.ClientBase, schema: string): Promise<void> {

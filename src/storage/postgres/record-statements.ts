@@ -7,8 +7,8 @@ export function recordStatements(s: string) {
     create: `WITH new AS (
         INSERT INTO ${s}.sessions (uid, namespace, forks, blocked, ${RECORD_FIELDS.join(", ")}, bytes)
           VALUES ($1, $2, 0, false, ${fieldsFrom(3)}, ${BYTES(3)}) ON CONFLICT DO NOTHING
-          RETURNING uid, namespace, owner, update_time, session_id, labels
-      ), ${labelsOf(s, "new", 3)}
+          RETURNING uid, namespace, owner, update_time, session_id, labels, deleted
+      ), ${labelsOf(s, "new", 3)}, ${listingOf(s, 4 + RECORD_FIELDS.length)}
       SELECT count(*) FROM new`,
     /** Waits for a first send that is still under way, and for the standbys that it may not have waited for. */
     block: `INSERT INTO ${s}.sessions (uid, namespace, forks, blocked, ${RECORD_FIELDS.join(", ")})
@@ -18,8 +18,8 @@ export function recordStatements(s: string) {
     unblock: `WITH new AS (
         UPDATE ${sessions} SET ${settingsFrom(4)}, bytes = ${BYTES(4)}, blocked = false
           WHERE s.uid = $1 AND s.namespace = $2 AND s.blocked AND s.write = $3
-          RETURNING s.uid, s.namespace, s.owner, s.update_time, s.session_id, s.labels
-      ), ${labelsOf(s, "new", 4)}
+          RETURNING s.uid, s.namespace, s.owner, s.update_time, s.session_id, s.labels, s.deleted
+      ), ${labelsOf(s, "new", 4)}, ${listingOf(s, 5 + RECORD_FIELDS.length)}
       SELECT count(*) FROM new`,
     byUid: `SELECT ${RECORD} FROM ${sessions} WHERE s.uid = $1 AND s.namespace = $2 AND NOT s.blocked`,
     byId: `SELECT ${RECORD} FROM ${sessions} WHERE s.namespace = $1 AND s.session_id = $2 AND NOT s.deleted`,
@@ -88,6 +88,46 @@ function labelsOf(s: string, record: string, first: number): string {
       )`;
 }
 
+/** What `listingValues` says of a record, from the parameter `first`. */
+function listingFrom(first: number) {
+  return { createTime: `$${first}::bigint`, titleKey: `$${first + 1}::text`, words: `$${first + 2}::text[]` };
+}
+
+/** Adds the rows of a new record by which lists find it. */
+function listingOf(s: string, first: number): string {
+  const { createTime, titleKey, words } = listingFrom(first);
+  return `listing AS (
+        INSERT INTO ${s}.listed (uid, namespace, owner, create_time, title_key, session_id)
+          SELECT r.uid, r.namespace, r.owner, ${createTime}, ${titleKey}, r.session_id FROM new AS r WHERE NOT r.deleted
+      ), worded AS (
+        INSERT INTO ${s}.title_words (uid, word, namespace)
+          SELECT r.uid, w.word, r.namespace FROM new AS r, unnest(${words}) AS w(word)
+      )`;
+}
+
+/** Brings these rows up to date; most changes of a record leave them as they are. */
+function relisting(s: string, first: number): string {
+  const { createTime, titleKey, words } = listingFrom(first);
+  return `unlisted AS (
+      DELETE FROM ${s}.listed AS l USING changed AS c WHERE l.uid = c.uid AND c.deleted
+    ), listing AS (
+      INSERT INTO ${s}.listed (uid, namespace, owner, create_time, title_key, session_id)
+        SELECT c.uid, c.namespace, c.owner, ${createTime}, ${titleKey}, c.session_id FROM changed AS c
+        WHERE NOT c.deleted AND NOT EXISTS (
+          SELECT 1 FROM ${s}.listed AS l WHERE l.uid = c.uid AND l.owner = c.owner AND l.create_time = ${createTime}
+            AND l.title_key = ${titleKey} AND l.session_id = c.session_id
+        )
+        ON CONFLICT ON CONSTRAINT listed_by_uid DO UPDATE SET owner = excluded.owner,
+          create_time = excluded.create_time, title_key = excluded.title_key, session_id = excluded.session_id
+    ), unworded AS (
+      DELETE FROM ${s}.title_words AS w USING changed AS c WHERE w.uid = c.uid AND NOT w.word = ANY (${words})
+    ), worded AS (
+      INSERT INTO ${s}.title_words (uid, word, namespace)
+        SELECT c.uid, w.word, c.namespace FROM changed AS c, unnest(${words}) AS w(word)
+        ON CONFLICT ON CONSTRAINT title_words_by_uid DO NOTHING
+    )`;
+}
+
 /** Replaces a record and its labels. */
 function replacement(s: string, condition: string, revision?: string): string {
   const labels = `$${4 + RECORD_FIELDS.indexOf("labels")}::text[]`;
@@ -102,6 +142,6 @@ function replacement(s: string, condition: string, revision?: string): string {
         FROM changed AS c, unnest(${labels}) AS l(label)
         ON CONFLICT ON CONSTRAINT labels_by_uid DO UPDATE
           SET owner = excluded.owner, update_time = excluded.update_time, session_id = excluded.session_id
-    )
+    ), ${relisting(s, 4 + RECORD_FIELDS.length)}
     SELECT ${RECORD} FROM changed AS s`;
 }

@@ -1,5 +1,6 @@
 import { labelTexts } from "../../domain/labels.js";
 import { MessageBody } from "../../domain/message-body.js";
+import { titleKey, titleWords } from "../../domain/session-order.js";
 import { usageOfText, usageText } from "../../domain/usage-text.js";
 import type { Entry, NextRecord, Segment, SessionRecord, UsageRow } from "../history/log-store.js";
 import { isWritable, openDrafts, sideLogs, sweepTimeOf } from "../history/record-facts.js";
@@ -140,6 +141,11 @@ export function recordValues(record: NextRecord, write: number): Value[] {
     JSON.stringify(segments.map(({ log, first, last }) => [...splitLog(log), first, last])),
     JSON.stringify(body),
   ];
+}
+
+/** What lists find a record by, in the order of the parameters that follow its fields. */
+export function listingValues({ createTimeMicros, title, deleted }: NextRecord): Value[] {
+  return [createTimeMicros, deleted ? "" : titleKey(title), deleted ? [] : titleWords(title)];
 }
 
 export function toRecord(row: Row): SessionRecord {

@@ -226,12 +226,53 @@ CREATE INDEX sessions_to_purge ON ${s}.sessions (namespace, purge_time) WHERE pu
 `;
 }
 
+/**
+ * Of what version 4 adds, other orders of lists: each living session by its title, as `titleKey` makes it, and by when
+ * it was created; and the words of its title. These are tables of their own because an append, which moves a session in
+ * time, would write to every index of `sessions`. `listing` has a row as long as sessions of an earlier version are
+ * missing in them: the program finds the words, which SQL cannot, and `after_uid` says how far it is.
+ */
+function listsSql(schema: string): string {
+  const s = quoted(schema);
+  return `
+CREATE TABLE ${s}.listed (
+  uid text COLLATE "C" NOT NULL,
+  namespace text COLLATE "C" NOT NULL,
+  owner text COLLATE "C" NOT NULL,
+  create_time bigint NOT NULL,
+  title_key text COLLATE "C" NOT NULL,
+  session_id text COLLATE "C" NOT NULL,
+  CONSTRAINT listed_by_uid PRIMARY KEY (uid)
+);
+CREATE INDEX listed_by_create_time ON ${s}.listed (namespace, create_time, session_id);
+CREATE INDEX listed_by_title ON ${s}.listed (namespace, title_key, session_id);
+CREATE INDEX listed_by_owner_create_time ON ${s}.listed (namespace, owner, create_time, session_id);
+CREATE INDEX listed_by_owner_title ON ${s}.listed (namespace, owner, title_key, session_id);
+CREATE TABLE ${s}.title_words (
+  uid text COLLATE "C" NOT NULL,
+  word text COLLATE "C" NOT NULL,
+  namespace text COLLATE "C" NOT NULL,
+  CONSTRAINT title_words_by_uid PRIMARY KEY (uid, word)
+);
+CREATE INDEX title_words_by_word ON ${s}.title_words (namespace, word, uid);
+ALTER TABLE ${s}.listed ALTER COLUMN title_key SET STATISTICS 0;
+ALTER TABLE ${s}.title_words ALTER COLUMN word SET STATISTICS 0;
+CREATE TABLE ${s}.listing (
+  id int PRIMARY KEY CHECK (id = 1),
+  after_uid text COLLATE "C" NOT NULL
+);
+INSERT INTO ${s}.listing (id, after_uid) VALUES (1, '');
+`;
+}
+
+export const LIST_TABLES = ["listed", "title_words", "listing"] as const;
+
 /** What version 4 has more than version 3. */
-const NEWEST = [usageSql, binSql];
+const NEWEST = [usageSql, binSql, listsSql];
 
 export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachment_names"] as const;
 /** The tables that hold what callers write. */
-export const TABLES = ["messages", "sessions", "labels", "todos", ...ATTACHMENT_TABLES] as const;
+export const TABLES = ["messages", "sessions", "labels", "todos", ...ATTACHMENT_TABLES, ...LIST_TABLES] as const;
 
 /**
  * The condition for messages that lack words of the present rule (`MARKS`). An index has it, and a query that repeats

@@ -9,6 +9,8 @@ import type { Turns } from "./turns.js";
 /** What all stores of one database share. */
 export interface PostgresShared {
   readonly pool: PostgresPool;
+  /** The schema of the tables, as statements name it. */
+  readonly schema: string;
   readonly sql: Statements;
   /** Writes of one session wait here for each other, by its uid, and writes of the todos of one namespace. */
   readonly turns: Turns;

@@ -1,6 +1,7 @@
 import type { SessionFilter } from "../../domain/page.js";
 import type { SessionOrder } from "../../domain/session-order.js";
 import type { RecordPlace, RecordQuery } from "../history/log-store.js";
+import { afterFirstBound, labelCondition, type QueryDriver, wordCondition } from "../history/query-planner.js";
 import { toColumn } from "../text-column.js";
 import type { Bound } from "./statements.js";
 
@@ -10,16 +11,13 @@ export interface Sql {
   readonly values: readonly Bound[];
 }
 
-/** An index by which sessions are found: those that meet some of the conditions of a filter. */
-export interface Driver {
+export interface Driver extends QueryDriver {
   readonly from: string;
   readonly scope: Sql;
   /** Bounds of the update time, where the index has it. */
   readonly time: readonly Sql[];
-  /** The names of the conditions that all of its sessions meet. */
-  readonly covers: ReadonlySet<string>;
-  /** What its rows are ordered by, and the column that has it; absent for an index in no useful order. */
-  readonly order?: { readonly by: SessionOrder["by"]; readonly column: string } | undefined;
+  /** The column of what it is ordered by. */
+  readonly column?: string | undefined;
 }
 
 /** A condition of a filter, for a row `d` of a driver. Some need its session, `s`. */
@@ -39,7 +37,8 @@ export function driversOf(namespace: string, filter: SessionFilter): readonly Dr
     scope: sql(`d.namespace = ? AND d.deleted = 0${text}`, namespace, ...values),
     time,
     covers: new Set([...covers, "time"]),
-    order: { by: "update_time", column: "update_time" },
+    by: "update_time",
+    column: "update_time",
   });
   const labeled = (
     label: string,
@@ -51,8 +50,9 @@ export function driversOf(namespace: string, filter: SessionFilter): readonly Dr
     from: `labels AS d INDEXED BY ${index}`,
     scope: sql(`d.namespace = ? AND d.label = ?${text}`, namespace, toColumn(label), ...values),
     time,
-    covers: new Set([...covers, labelName(label), "time"]),
-    order: { by: "update_time", column: "update_time" } as const,
+    covers: new Set([...covers, labelCondition(label), "time"]),
+    by: "update_time" as const,
+    column: "update_time",
   });
   const ofOwner = owner === undefined ? [] : [toColumn(owner)];
   return [
@@ -70,24 +70,19 @@ export function driversOf(namespace: string, filter: SessionFilter): readonly Dr
       from: "title_words AS d",
       scope: sql("d.namespace = ? AND d.word = ?", namespace, word),
       time: [],
-      covers: new Set([wordName(word)]),
+      covers: new Set([wordCondition(word)]),
     })),
     ...(["create_time", "title"] as const).map((by) => listed(namespace, by, ofOwner)),
   ];
 }
 
 function listed(namespace: string, by: "create_time" | "title", [owner]: readonly string[]): Driver {
-  const order = { by, column: by === "title" ? "title_key" : by };
+  const order = { by, column: by === "title" ? "title_key" : by } as const;
   const from = (index: string) => `listed AS d INDEXED BY ${index}_${by}`;
   if (owner === undefined)
-    return { from: from("listed_by"), scope: sql("d.namespace = ?", namespace), time: [], covers: new Set(), order };
+    return { from: from("listed_by"), scope: sql("d.namespace = ?", namespace), time: [], covers: new Set(), ...order };
   const scope = sql("d.namespace = ? AND d.owner = ?", namespace, owner);
-  return { from: from("listed_by_owner"), scope, time: [], covers: new Set(["owner"]), order };
-}
-
-/** Whether a session meets all conditions by being among those of the driver. */
-export function coversAll(driver: Driver, namespace: string, filter: SessionFilter): boolean {
-  return othersOf(driver, namespace, filter).length === 0;
+  return { from: from("listed_by_owner"), scope, time: [], covers: new Set(["owner"]), ...order };
 }
 
 /** Counts the sessions of a driver, up to a number. */
@@ -132,10 +127,9 @@ export function walkSql(
   query: RecordQuery,
   { limit, after }: { readonly limit: number; readonly after: RecordPlace | undefined },
 ): Sql {
-  const column = `d.${driver.order?.column}`;
+  const column = `d.${driver.column}`;
   const place = afterPlace(column, "d.session_id", query.order, after);
-  // The place is a bound by itself. With two bounds of one side, SQLite would begin at the other one.
-  const time = after && driver.time.length > 0 ? timeOf("d", without(query)) : driver.time;
+  const time = after && driver.time.length > 0 ? timeOf("d", afterFirstBound(query)) : driver.time;
   const where = all([driver.scope, ...time, ...place]);
   const some = `SELECT d.uid, ${column} AS key, d.session_id FROM ${driver.from} WHERE ${where.text}
     ${orderedBy([column, "d.session_id"], query.order)} LIMIT ?`;
@@ -161,12 +155,12 @@ function othersOf(driver: Driver, namespace: string, filter: SessionFilter): rea
   const conditions: Condition[] = [
     ...titleWords.map((word) => ({
       ...sql("EXISTS (SELECT 1 FROM title_words WHERE namespace = ? AND word = ? AND uid = d.uid)", namespace, word),
-      name: wordName(word),
+      name: wordCondition(word),
       needsSession: false,
     })),
     ...labels.map((label) => ({
       ...sql("EXISTS (SELECT 1 FROM labels WHERE uid = d.uid AND label = ?)", toColumn(label)),
-      name: labelName(label),
+      name: labelCondition(label),
       needsSession: false,
     })),
     // The sign keeps the planner from taking an index of these columns.
@@ -183,11 +177,6 @@ function timeOf(row: string, { updatedSinceMicros, updatedUntilMicros }: Session
   return [...since, ...until];
 }
 
-/** The filter without the bound of the update time at which a list in this order begins. */
-function without({ order, ...filter }: RecordQuery): SessionFilter {
-  return { ...filter, [order.descending ? "updatedUntilMicros" : "updatedSinceMicros"]: undefined };
-}
-
 function afterPlace(key: string, id: string, order: SessionOrder, after: RecordPlace | undefined): readonly Sql[] {
   if (after === undefined) return [];
   return [sql(`(${key}, ${id}) ${order.descending ? "<" : ">"} (?, ?)`, after.key, toColumn(after.sessionId))];
@@ -195,14 +184,6 @@ function afterPlace(key: string, id: string, order: SessionOrder, after: RecordP
 
 function orderedBy(columns: readonly string[], { descending }: SessionOrder): string {
   return `ORDER BY ${columns.map((column) => `${column}${descending ? " DESC" : ""}`).join()}`;
-}
-
-function labelName(label: string): string {
-  return `label ${label}`;
-}
-
-function wordName(word: string): string {
-  return `word ${word}`;
 }
 
 function all(pieces: readonly Sql[]): Sql {

@@ -27,6 +27,7 @@ import type {
   UsageFilter,
   UsageRows,
 } from "../history/log-store.js";
+import { QueryPlanner } from "../history/query-planner.js";
 import { isPlainList, wholePage } from "../history/record-queries.js";
 import { usageRowsOf } from "../history/usage-rows.js";
 import { AttachmentRows, byColumn } from "./attachment-rows.js";
@@ -92,7 +93,7 @@ export class SqliteLogStore implements LogStore {
     this.#namings = new NamingTable(connection.statements);
     const tables = { sessions: this.#sessions, rows: this.#attachments, namings: this.#namings };
     this.attachments = new SqliteAttachmentTable(connection, tables);
-    this.queries = new RecordFinder(connection, this.#sessions);
+    this.queries = new QueryPlanner(new RecordFinder(connection, this.#sessions));
     this.bin = binOf(connection, this.#sessions);
     this.#now = now;
     if (cleaner) this.cleanFiles = (call) => cleaner.clean(call);
