@@ -1,7 +1,10 @@
+import type { SessionFilter } from "../../src/domain/page.js";
+import { orderText, type SessionOrder } from "../../src/domain/session-order.js";
 import type { AttachmentTable } from "../../src/storage/history/log-store.js";
+import { placeIn } from "../../src/storage/history/record-queries.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { arriving, naming } from "../contract/log-store/attachment-fixtures.js";
-import { created, entries, next, replaced, T0 } from "../contract/log-store/fixtures.js";
+import { created, entries, next, record, replaced, T0 } from "../contract/log-store/fixtures.js";
 
 /**
  * The names of a long log and of a session that many others surround, as `postgres-plans.test.ts` makes them. Every
@@ -36,6 +39,28 @@ const FILTERS = {
   "of those without an owner, with a label": { parentId: "", owner: "", labels: ["too="] },
 };
 
+/** Conditions of rare and of common sessions, each of which an index has, or not. */
+const QUERIES: Readonly<Record<string, SessionFilter>> = {
+  "of all": { parentId: "" },
+  "of an owner": { parentId: "", owner: "o1" },
+  "of a time": { parentId: "", updatedSinceMicros: T0 + 10, updatedUntilMicros: T0 + 3990 },
+  "of two labels": { parentId: "", labels: ["all=", "some=7"] },
+  "of two common labels": { parentId: "", labels: ["all=", "too="] },
+  "of a rare word": { parentId: "", titleWords: ["u77", "title"] },
+  "of a common word": { parentId: "", titleWords: ["title"] },
+  "of all conditions": {
+    ...{ parentId: "parent", owner: "o1", labels: ["all=", "too="], titleWords: ["title"] },
+    ...{ updatedSinceMicros: T0 + 10, updatedUntilMicros: T0 + 3990 },
+  },
+};
+const ORDERS: readonly SessionOrder[] = (["update_time", "create_time", "title"] as const).flatMap((by) => [
+  { by, descending: true },
+  { by, descending: false },
+]);
+/** So that a plan that reads more than a query may look at is told from one that does not. */
+const LOOKED = { limit: 10, lookAt: 15 };
+const MIDDLE = record("u2000", { title: "title u2", updateTimeMicros: T0 + 2000, createTimeMicros: T0 + 2000 });
+
 /** Reads that callers of the API wait for: what they cost must not depend on how much is stored. */
 export function readsOf(database: PostgresLogDatabase): Calls {
   const store = database.namespace("default");
@@ -43,7 +68,21 @@ export function readsOf(database: PostgresLogDatabase): Calls {
     [`a list ${name}`, () => store.listRecords(filter, PAGE)],
     [`a later page ${name}`, () => store.listRecords(filter, LATER)],
   ]);
+  const queries = ORDERS.flatMap((order) =>
+    Object.entries(QUERIES).flatMap(([name, filter]) => [
+      [`a query ${name} by ${orderText(order)}`, () => store.queries?.find({ ...filter, order }, LOOKED)],
+      [
+        `a later page ${name} by ${orderText(order)}`,
+        () => store.queries?.find({ ...filter, order }, { ...LOOKED, after: placeIn(MIDDLE, order) }),
+      ],
+    ]),
+  );
+  const counts = Object.entries(QUERIES).map(([name, filter]) => [
+    `the number ${name}`,
+    () => store.queries?.count(filter, 10),
+  ]);
   return {
+    ...Object.fromEntries([...queries, ...counts, ["a sample", () => store.queries?.sample(20)]]),
     "a session": () => store.readRecord(BIG.sessionId),
     "a session by uid": () => store.readRecordByUid(BIG.uid),
     "the end of a log": () => store.tail(BIG.log),

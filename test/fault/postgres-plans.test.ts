@@ -187,6 +187,10 @@ async function fill(s: string): Promise<void> {
     ),
     `INSERT INTO ${s}.labels SELECT uid, label, namespace, update_time, session_id, owner
       FROM ${s}.sessions, unnest(labels) AS label ON CONFLICT DO NOTHING`,
+    `INSERT INTO ${s}.listed SELECT uid, namespace, owner, update_time, 'title ' || uid, session_id FROM ${s}.sessions
+      ON CONFLICT DO NOTHING`,
+    `INSERT INTO ${s}.title_words SELECT uid, word, namespace
+      FROM ${s}.sessions, unnest(ARRAY['title', 'half' || length(uid) % 2, uid]) AS word ON CONFLICT DO NOTHING`,
     ...attachments("'u' || u", 3, `generate_series(1, ${SESSIONS.here}) AS u`),
     ...attachments(`'${BIG.uid}'`, 1000, "generate_series(1, 1) AS u"),
     `INSERT INTO ${s}.attachment_pieces SELECT '${BIG.uid}', '.a1', q, 'piece' FROM generate_series(2, 1000) AS q`,
@@ -216,6 +220,6 @@ function rareCalls(pool: PostgresPool, sql: Statements, uid: string): Readonly<R
     "who wrote a record": () => run(sql.writeOf, BIG.uid, "default"),
     "a blocked uid": () => run(sql.block, `${uid}-blocked`, "default", ...fields(true, 5)),
     "a record in the place of a blocked one": () =>
-      run(sql.unblock, `${uid}-blocked`, "default", 5, ...fields(false, 6), 0),
+      run(sql.unblock, `${uid}-blocked`, "default", 5, ...fields(false, 6), 0, T0, "title", ["title"]),
   };
 }

@@ -17,8 +17,8 @@ import type { SessionRecord } from "./session-record.js";
 const AT_ONCE = 1000;
 /** A step looks at no fewer, so that a page takes few steps. */
 const LEAST_AT_ONCE = 200;
-/** How far the records of several conditions are counted to tell which is the rarest. */
-const MOST_COMPARED = 20_000;
+/** How far the records of several conditions are counted to tell which is the rarest, as a part of MOST_LOOKED_AT. */
+const COMPARED_PART = 2;
 
 /** An index by which records are found: those that meet some of the conditions of a filter. */
 export interface QueryDriver {
@@ -71,11 +71,13 @@ export class QueryPlanner<Driver extends QueryDriver> implements RecordQueries {
     const inOrder = drivers.filter(({ by }) => by === query.order.by);
     const exact = inOrder.find((driver) => coversAll(driver, query));
     if (exact) return this.#walk(exact, query, page, call);
-    const most = Math.floor((page.lookAt ?? MOST_LOOKED_AT) * GATHERED_PART);
+    const { lookAt = MOST_LOOKED_AT } = page;
+    const most = Math.floor(lookAt * GATHERED_PART);
     const { driver: rarest, count } = await this.#rarest(timed(drivers), most + 1, query, call);
     if (count <= most) return this.#gather(rarest, query, page, call);
     const [first, ...others] = inOrder as [Driver, ...Driver[]];
-    const walked = others.length === 0 ? first : (await this.#rarest(inOrder, MOST_COMPARED, query, call)).driver;
+    const walked =
+      others.length === 0 ? first : (await this.#rarest(inOrder, lookAt * COMPARED_PART, query, call)).driver;
     return this.#walk(walked, query, page, call);
   }
 
@@ -91,7 +93,7 @@ export class QueryPlanner<Driver extends QueryDriver> implements RecordQueries {
     return this.#indexes.sample(limit, call);
   }
 
-  /** The driver with the fewest records, and how many it has. Of those with `most` or more, it is the first. */
+  /** The driver with the fewest records, and how many it has. Of those with as few, it covers the most. */
   async #rarest(
     drivers: readonly Driver[],
     most: number,
@@ -100,7 +102,9 @@ export class QueryPlanner<Driver extends QueryDriver> implements RecordQueries {
   ): Promise<{ driver: Driver; count: number }> {
     const counts = await this.#indexes.countEach(drivers, most, filter, call);
     const count = Math.min(...counts);
-    return { driver: drivers[counts.indexOf(count)] as Driver, count };
+    const fewest = drivers.filter((_, i) => counts[i] === count);
+    const driver = fewest.reduce((best, one) => (one.covers.size > best.covers.size ? one : best));
+    return { driver, count };
   }
 
   async #gather(driver: Driver, query: RecordQuery, { limit, after }: QueryPage, call?: Call): Promise<FoundRecords> {

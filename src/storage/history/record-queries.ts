@@ -68,7 +68,7 @@ export interface RecordQueries {
   sample(limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 }
 
-export function placeIn(record: SessionRecord, order: SessionOrder): RecordPlace {
+export function placeIn(record: Omit<SessionRecord, "forks">, order: SessionOrder): RecordPlace {
   return { key: orderKey(record, order), sessionId: record.sessionId };
 }
 

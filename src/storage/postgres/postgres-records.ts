@@ -151,7 +151,7 @@ export class PostgresRecords {
     const { pool, sql, changes } = this.#shared;
     const write = newWrite();
     const scope = [toColumn(record.uid), this.#namespace];
-    const values = [...scope, ifRevision, ...recordValues(record, write)];
+    const values = [...scope, ifRevision, ...recordValues(record, write), ...listingValues(record)];
     const revived = await this.#inTurn(record.uid, call, (limited) =>
       pool.settle(limited, async (isRepeat) => {
         try {

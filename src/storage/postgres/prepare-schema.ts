@@ -167,10 +167,6 @@ async function makeSchema(client: pg.ClientBase, { schema, create, search }: Pre
   });
 }
 
-function isOlder(version: unknown): version is 1 | 2 | 3 {
-  return version === 1 || version === 2 || version === 3;
-}
-
 async function upgradeSchema(client: pg.ClientBase, schema: string): Promise<void> {
   const refusal = `The role may not upgrade schema ${quoted(schema)}`;
   await alone(client, schema, { refusal, command: "schema --upgrade" }, async () => {

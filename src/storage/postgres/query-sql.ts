@@ -11,6 +11,7 @@ import {
 } from "../history/query-planner.js";
 import { toColumn } from "../text-column.js";
 import { RECORD } from "./rows.js";
+import { ANY_TIME, ANY_TITLE } from "./schema.js";
 import type { Value } from "./values.js";
 
 /** An index by which sessions are found. Its rows are `d`; what callers wrote is only ever a parameter. */
@@ -70,7 +71,7 @@ export class QuerySql {
     });
     const listed = (by: "create_time" | "title", column: string): Driver => ({
       table: "listed",
-      scope: ofOwner,
+      scope: (sql) => [...ofOwner(sql), `d.${by === "title" ? ANY_TITLE : ANY_TIME}`],
       by,
       columns: [column, "session_id"],
       hasTime: false,

@@ -227,6 +227,13 @@ CREATE INDEX sessions_to_purge ON ${s}.sessions (namespace, purge_time) WHERE pu
 }
 
 /**
+ * What all rows of `listed` meet. A query in one of the two orders says that of its own, so that a planner without
+ * statistics does not take the index of the other one and sort all that it finds.
+ */
+export const ANY_TIME = `create_time >= ${Number.MIN_SAFE_INTEGER}`;
+export const ANY_TITLE = "title_key >= ''";
+
+/**
  * Of what version 4 adds, other orders of lists: each living session by its title, as `titleKey` makes it, and by when
  * it was created; and the words of its title. These are tables of their own because an append, which moves a session in
  * time, would write to every index of `sessions`. `listing` has a row as long as sessions of an earlier version are
@@ -244,10 +251,12 @@ CREATE TABLE ${s}.listed (
   session_id text COLLATE "C" NOT NULL,
   CONSTRAINT listed_by_uid PRIMARY KEY (uid)
 );
-CREATE INDEX listed_by_create_time ON ${s}.listed (namespace, create_time, session_id);
-CREATE INDEX listed_by_title ON ${s}.listed (namespace, title_key, session_id);
-CREATE INDEX listed_by_owner_create_time ON ${s}.listed (namespace, owner, create_time, session_id);
-CREATE INDEX listed_by_owner_title ON ${s}.listed (namespace, owner, title_key, session_id);
+CREATE INDEX listed_by_create_time ON ${s}.listed (namespace, create_time, session_id) WHERE ${ANY_TIME};
+CREATE INDEX listed_by_title ON ${s}.listed (namespace, title_key, session_id) WHERE ${ANY_TITLE};
+CREATE INDEX listed_by_owner_create_time ON ${s}.listed (namespace, owner, create_time, session_id)
+  WHERE ${ANY_TIME};
+CREATE INDEX listed_by_owner_title ON ${s}.listed (namespace, owner, title_key, session_id)
+  WHERE ${ANY_TITLE};
 CREATE TABLE ${s}.title_words (
   uid text COLLATE "C" NOT NULL,
   word text COLLATE "C" NOT NULL,
