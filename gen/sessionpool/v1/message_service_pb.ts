@@ -108,7 +108,7 @@ export type MessageInfo = Message<"sessionpool.v1.MessageInfo"> & {
 
   /**
    * What the model's call that made the message took. It is content, as metadata is: a repeated append with another
-   * usage is `already_exists`.
+   * usage is `already_exists`. One that says nothing equals none.
    *
    * @generated from field: sessionpool.v1.Usage usage = 8;
    */
@@ -1580,7 +1580,7 @@ export type FinishDraftRequest = Message<"sessionpool.v1.FinishDraftRequest"> & 
   expectedPosition?: bigint | undefined;
 
   /**
-   * Usage of the message, which replaces the one that StartDraft set.
+   * Usage of the message, which replaces the one that StartDraft set. One that says nothing leaves it.
    *
    * @generated from field: sessionpool.v1.Usage usage = 7;
    */
@@ -1935,7 +1935,7 @@ export const MessageService: GenService<{
    * resumed watch returns the old content, and no SQLite file holds it. Every session that shows the message gets a new
    * `revision`, and its watchers receive `updated`. What clients, backups and a database server's own logs hold is out
    * of reach. A message that the session no longer shows, or that was a draft until it was discarded, is found as long
-   * as it is stored.
+   * as it is stored. Of its usage, all but `model` and `provider` stays.
    *
    * The call looks through all sessions, so it may take minutes. It is safe to repeat a call that failed or ended
    * early. Errors: `not_found` (no such session or message).

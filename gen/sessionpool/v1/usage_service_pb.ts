@@ -16,7 +16,8 @@ export const file_sessionpool_v1_usage_service: GenFile = /*@__PURE__*/
   fileDesc("CiJzZXNzaW9ucG9vbC92MS91c2FnZV9zZXJ2aWNlLnByb3RvEg5zZXNzaW9ucG9vbC52MSKjAwoFVXNhZ2USDQoFbW9kZWwYASABKAkSEAoIcHJvdmlkZXIYAiABKAkSGQoMaW5wdXRfdG9rZW5zGAMgASgDSACIAQESGgoNb3V0cHV0X3Rva2VucxgEIAEoA0gBiAEBEiAKE2NhY2hlZF9pbnB1dF90b2tlbnMYBSABKANIAogBARIdChByZWFzb25pbmdfdG9rZW5zGAYgASgDSAOIAQESDAoEY29zdBgHIAEoCRIQCghjdXJyZW5jeRgIIAEoCRIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0ChBmaXJzdF90b2tlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIrCghkdXJhdGlvbhgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkIPCg1faW5wdXRfdG9rZW5zQhAKDl9vdXRwdXRfdG9rZW5zQhYKFF9jYWNoZWRfaW5wdXRfdG9rZW5zQhMKEV9yZWFzb25pbmdfdG9rZW5zItABCglVc2FnZVN1bXMSDQoFY2FsbHMYASABKAMSFAoMaW5wdXRfdG9rZW5zGAIgASgDEhUKDW91dHB1dF90b2tlbnMYAyABKAMSGwoTY2FjaGVkX2lucHV0X3Rva2VucxgEIAEoAxIYChByZWFzb25pbmdfdG9rZW5zGAUgASgDEiMKBWNvc3RzGAYgAygLMhQuc2Vzc2lvbnBvb2wudjEuQ29zdBIrCghkdXJhdGlvbhgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIoCgRDb3N0EhAKCGN1cnJlbmN5GAEgASgJEg4KBmFtb3VudBgCIAEoCSKRAgoPU3VtVXNhZ2VSZXF1ZXN0EikKBXNpbmNlGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIpCgV1bnRpbBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZ3JvdXBfYnkYAyABKAkSEQoJdGltZV96b25lGAQgASgJEg0KBW93bmVyGAUgASgJEhAKCG5vX293bmVyGAYgASgIEg0KBWxhYmVsGAcgAygJEhIKCnNlc3Npb25faWQYCCABKAkSDQoFbW9kZWwYCSABKAkSEgoFbGltaXQYCiABKAVIAIgBARISCgpwYWdlX3Rva2VuGAsgASgJQggKBl9saW1pdCJlChBTdW1Vc2FnZVJlc3BvbnNlEiYKBHJvd3MYASADKAsyGC5zZXNzaW9ucG9vbC52MS5Vc2FnZVJvdxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEAoIcHJvZ3Jlc3MYAyABKAEi6gQKCFVzYWdlUm93EhAKA2RheRgBIAEoCUgAiAEBEhIKBW1vZGVsGAIgASgJSAGIAQESFQoIcHJvdmlkZXIYAyABKAlIAogBARISCgVvd25lchgEIAEoCUgDiAEBEhcKCnNlc3Npb25faWQYBSABKAlIBIgBARI0CgZsYWJlbHMYBiADKAsyJC5zZXNzaW9ucG9vbC52MS5Vc2FnZVJvdy5MYWJlbHNFbnRyeRIRCgR0b29sGAcgASgJSAWIAQESDQoFY2FsbHMYCCABKAMSFAoMaW5wdXRfdG9rZW5zGAkgASgDEhUKDW91dHB1dF90b2tlbnMYCiABKAMSGwoTY2FjaGVkX2lucHV0X3Rva2VucxgLIAEoAxIYChByZWFzb25pbmdfdG9rZW5zGAwgASgDEiMKBWNvc3RzGA0gAygLMhQuc2Vzc2lvbnBvb2wudjEuQ29zdBIrCghkdXJhdGlvbhgOIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxkdXJhdGlvbl9wNTAYDyABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoMZHVyYXRpb25fcDk1GBAgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDGZhaWxlZF9jYWxscxgRIAEoAxotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgYKBF9kYXlCCAoGX21vZGVsQgsKCV9wcm92aWRlckIICgZfb3duZXJCDQoLX3Nlc3Npb25faWRCBwoFX3Rvb2wycAoMVXNhZ2VTZXJ2aWNlEmAKCFN1bVVzYWdlEh8uc2Vzc2lvbnBvb2wudjEuU3VtVXNhZ2VSZXF1ZXN0GiAuc2Vzc2lvbnBvb2wudjEuU3VtVXNhZ2VSZXNwb25zZSIRkAIBgtPkkwIIEgYvdXNhZ2VCNgoOc2Vzc2lvbnBvb2wudjFCEVVzYWdlU2VydmljZVByb3RvUAGqAg5TZXNzaW9uUG9vbC5WMWIGcHJvdG8z", [file_google_api_annotations, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * What the model's call that made a message took. What is not known is absent.
+ * What the model's call that made a message took. What is not known is absent. An erasure of the message removes
+ * `model` and `provider`, and keeps the rest; if nothing else is known, `model` becomes `erased`.
  *
  * @generated from message sessionpool.v1.Usage
  */
@@ -50,7 +51,7 @@ export type Usage = Message<"sessionpool.v1.Usage"> & {
   outputTokens?: bigint | undefined;
 
   /**
-   * Those of `input_tokens` that were read from a cache.
+   * Those of `input_tokens` that were read from a cache. Where a provider does not count them there, they may be more.
    *
    * @generated from field: optional int64 cached_input_tokens = 5;
    */
@@ -86,7 +87,7 @@ export type Usage = Message<"sessionpool.v1.Usage"> & {
   startTime?: Timestamp | undefined;
 
   /**
-   * When the first token arrived.
+   * When the first token arrived: not before `start_time`.
    *
    * @generated from field: google.protobuf.Timestamp first_token_time = 10;
    */
