@@ -412,7 +412,7 @@ export class MemoryLogStore implements LogStore {
     const nowMicros = this.#state.now() * 1000;
     if (record.deleted || Math.abs(nowMicros - record.updateTimeMicros) <= UPDATE_TIME_SLACK_MICROS) return;
     const touched = { ...record, updateTimeMicros: Math.max(record.updateTimeMicros, nowMicros) };
-    // Rule: unsettled-told-again. After a clock was set back, the time stays, and the place moves with every append.
+    // After a clock was set back, the time stays, and the place moves with every append.
     this.#put(touched, { isTouched: true });
   }
 

@@ -39,11 +39,15 @@ const FIND_END = (
 ) => `SELECT CASE WHEN m.id IS NULL THEN -m.seq ELSE m.seq END INTO last FROM ${s}.messages AS m
     WHERE m.uid = p_uid AND m.log = p_log ORDER BY m.seq DESC LIMIT 1;`;
 
-/** The update time of a living session moves if it is old enough. */
+/**
+ * The update time of a living session moves if it is old enough. After the clock was set back, the time stays, and the
+ * place in the feed moves with every append.
+ */
 const TOUCH = (s: string) => `now_time := ${s}.now_micros();
-  IF old_time < now_time - ${UPDATE_TIME_SLACK_MICROS} THEN
-    UPDATE ${s}.sessions SET update_time = now_time WHERE uid = p_uid AND NOT deleted;
-    UPDATE ${s}.labels SET update_time = now_time WHERE uid = p_uid;
+  IF abs(now_time - old_time) > ${UPDATE_TIME_SLACK_MICROS} THEN
+    UPDATE ${s}.sessions SET update_time = greatest(update_time, now_time), place = txid_current()
+      WHERE uid = p_uid AND NOT deleted;
+    UPDATE ${s}.labels SET update_time = now_time WHERE uid = p_uid AND update_time < now_time;
   END IF;`;
 
 /**

@@ -7,6 +7,7 @@ import type {
   BinPage,
   Entry,
   ExpiryBounds,
+  FeedTable,
   LogStore,
   Newest,
   NewestOptions,
@@ -29,6 +30,7 @@ import type {
 import { QueryPlanner } from "../history/query-planner.js";
 import { toColumn } from "../text-column.js";
 import { PostgresAttachments } from "./postgres-attachments.js";
+import { PostgresFeed } from "./postgres-feed.js";
 import { PostgresLogs } from "./postgres-logs.js";
 import { PostgresRecords } from "./postgres-records.js";
 import { PostgresSearch } from "./postgres-search.js";
@@ -50,6 +52,7 @@ export class PostgresLogStore implements LogStore {
   readonly attachments: AttachmentTable;
   readonly bin: RecordBin;
   readonly queries: RecordQueries;
+  readonly feed: FeedTable;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: NonNullable<LogStore["subscribe"]>;
 
@@ -59,6 +62,7 @@ export class PostgresLogStore implements LogStore {
     this.#records = new PostgresRecords(shared, namespace);
     this.#logs = new PostgresLogs(shared, namespace);
     this.attachments = new PostgresAttachments(shared, namespace);
+    this.feed = new PostgresFeed(shared, namespace);
     this.bin = {
       list: (filter, page, call) => this.#listBinned(filter, page, call),
       listDue: (untilMicros, limit, call) => this.#list(shared.sql.toPurge, [untilMicros, limit], call),

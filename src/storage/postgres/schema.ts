@@ -1,5 +1,6 @@
 import type { SearchScope } from "../../domain/search.js";
 import { attachmentFunctionsSql } from "./attachment-functions.js";
+import { FEED_TABLES, feedSql } from "./feed-schema.js";
 import { appendSql, countBytesSql, overwriteSql } from "./functions.js";
 import { quoted } from "./postgres-url.js";
 import { MARKS } from "./words-column.js";
@@ -277,11 +278,19 @@ INSERT INTO ${s}.listing (id, after_uid) VALUES (1, '');
 export const LIST_TABLES = ["listed", "title_words", "listing"] as const;
 
 /** What version 4 has more than version 3. */
-const NEWEST = [usageSql, binSql, listsSql];
+const NEWEST = [usageSql, binSql, listsSql, feedSql];
 
 export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachment_names"] as const;
 /** The tables that hold what callers write. */
-export const TABLES = ["messages", "sessions", "labels", "todos", ...ATTACHMENT_TABLES, ...LIST_TABLES] as const;
+export const TABLES = [
+  "messages",
+  "sessions",
+  "labels",
+  "todos",
+  ...ATTACHMENT_TABLES,
+  ...LIST_TABLES,
+  ...FEED_TABLES,
+] as const;
 
 /**
  * The condition for messages that lack words of the present rule (`MARKS`). An index has it, and a query that repeats

@@ -1,5 +1,6 @@
 import { attachmentStatements } from "./attachment-statements.js";
 import { entryStatements } from "./entry-statements.js";
+import { feedStatements } from "./feed-statements.js";
 import { listStatements } from "./list-statements.js";
 import { quoted } from "./postgres-url.js";
 import { recordStatements } from "./record-statements.js";
@@ -19,6 +20,7 @@ export function statementsFor(schema: string) {
     ...entryStatements(s),
     ...recordStatements(s),
     ...listStatements(s),
+    ...feedStatements(s),
     ...searchStatements(s),
     ...otherStatements(s),
   };

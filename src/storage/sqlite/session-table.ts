@@ -191,7 +191,7 @@ export class SessionTable {
    * before.
    */
   touchOwner(log: string, updateTime: number, nowMicros: number): void {
-    // Rule: unsettled-told-again. After a clock was set back, the time stays, and the place moves with every append.
+    // After a clock was set back, the time stays, and the place moves with every append.
     if (Math.abs(nowMicros - updateTime) <= UPDATE_TIME_SLACK_MICROS) return;
     const uid = ownerOf(log);
     const place = this.#feed.nextPlace();

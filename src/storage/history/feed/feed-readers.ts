@@ -223,7 +223,7 @@ function before(settled: FeedPosition, place: number, done: FeedPosition): FeedP
 }
 
 function checkPlace(place: number, { first, last }: { readonly first: number; readonly last: number }): void {
-  // Rule: pruned-lists-anew.
+  // What came before may have been removed.
   if (place < first) throw tooOld();
   if (place > last) throw mustListAnew("resume_token is ahead of the feed, because the store was restored");
 }

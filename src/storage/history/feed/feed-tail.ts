@@ -51,6 +51,8 @@ export class FeedTail {
   #wake: (() => void) | undefined;
   #expiresAtMs: number;
   #expiring: Promise<void> | undefined;
+  /** Whether the last look has left something out that was not final yet. */
+  #isBehind = false;
 
   constructor(
     context: HistoryContext,
@@ -102,7 +104,7 @@ export class FeedTail {
   get settled(): FeedPosition {
     const { nowMs: timeMs } = this.#ends as FeedEnds;
     const first = this.#unsettled.firstPlace;
-    // Rule: unsettled-told-again. Whoever resumes has not heard yet of appends that left a place as it was.
+    // Whoever resumes has not heard yet of appends that left a place as it was.
     const place = Math.min(toldUpTo(this.#cursor), first === null ? Number.POSITIVE_INFINITY : first - 1);
     return { place: Math.max(0, place), timeMs };
   }
@@ -113,7 +115,7 @@ export class FeedTail {
 
   /** Throws unless a page or the ends belong to the feed that this tail reads. */
   checkFeed({ feedId }: FeedEnds): void {
-    // Rule: feed-by-its-id.
+    // Places of another feed mean nothing here.
     if (feedId !== this.#ends?.feedId) throw mustListAnew("The feed was begun anew, because the store was replaced");
   }
 
@@ -167,7 +169,7 @@ export class FeedTail {
       if (this.#holds === 0 || this.#error) return;
       await pause(Math.min(GATHER_MS, pollMs));
       const waitMs = this.#unsettled.size > 0 ? Math.min(pollMs, this.#table.slackMs / 2) : pollMs;
-      if (!this.#isWoken) await this.#sleep(Math.max(0, waitMs - GATHER_MS));
+      if (!this.#isWoken && !this.#isBehind) await this.#sleep(Math.max(0, waitMs - GATHER_MS));
     }
   }
 
@@ -188,8 +190,9 @@ export class FeedTail {
       hasNews ||= told.length > 0;
       if (this.#error) return true;
       if (page.next === null) {
+        this.#isBehind = page.isBehind === true;
         await this.#settle(page);
-        return hasNews || page.isBehind === true;
+        return hasNews;
       }
     }
   }
@@ -213,7 +216,7 @@ export class FeedTail {
   async #settle({ nowMs }: FeedEnds): Promise<void> {
     const due = this.#unsettled.due(nowMs);
     if (due.length === 0) return;
-    // Rule: settled-before-told-again. An append that was dated before may only now become visible.
+    // An append that was dated before may only now become visible.
     await this.#table.settle();
     for (let start = 0; start < due.length; start += CHANGES_AT_ONCE) {
       const uids = due.slice(start, start + CHANGES_AT_ONCE);
