@@ -4,6 +4,7 @@ const HISTORY = "src/storage/history";
 const WRITER = `${HISTORY}/write/record-writer.ts`;
 const SEALED_DRAFTS = `${HISTORY}/drafts/sealed-drafts.ts`;
 const REPLACER = `${HISTORY}/write/record-replacer.ts`;
+const BIN = `${HISTORY}/edit/bin.ts`;
 const BRANCHER = `${HISTORY}/edit/brancher.ts`;
 const COPIER = `${HISTORY}/edit/copier.ts`;
 const TURN = `${HISTORY}/append/append-turn.ts`;
@@ -404,6 +405,45 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "sealed ??= new Set();",
   ),
   rule("named-sources-stay", REPLACER, "if (foreign !== undefined) return stored;", ""),
+
+  rule(
+    "undelete-if-free",
+    BIN,
+    "const stored = await bin.revive(next, record.revision, call);",
+    "const stored = await this.#context.store.replaceRecord(next, record.revision, call);",
+  ),
+  rule("binned-not-swept", `${HISTORY}/record-facts.ts`, "if (record.bin !== undefined) return null;", ""),
+  rule(
+    "bin-emptied-first",
+    SWEEPER,
+    "const next = { ...tombstoneOf(nextOf(record)), revision: record.revision + 1 };",
+    "const next = tombstoneOf(nextOf(record));",
+  ),
+  rule(
+    "expiry-reaches-the-bin:time",
+    BIN,
+    "const end = Math.min(expireTimeMicros, Math.floor(this.#context.retentionEndMicros(record)));",
+    "const end = expireTimeMicros * Number.POSITIVE_INFINITY;",
+  ),
+  rule(
+    "expiry-reaches-the-bin:return",
+    BIN,
+    "return (record.bin?.purgeTimeMicros ?? 0) > nowMicros && !this.#context.isExpired(record);",
+    "return (record.bin?.purgeTimeMicros ?? 0) > nowMicros;",
+  ),
+  rule(
+    "erased-leaves-the-bin",
+    OWNER_ERASER,
+    "if (record.bin) await replacer.replace(record, tombstoneOf(nextOf(record)), options);",
+    "if (record.bin) return record;",
+  ),
+  rule("tickets-stay-ended", WRITER, "ticketGeneration: (record.ticketGeneration ?? 0) + 1,", ""),
+  rule(
+    "access-by-the-record:deleted",
+    BIN,
+    "const found = page.find((record) => this.#canReturn(record, nowMicros) && permits(call, record));",
+    "const found = page.find((record) => this.#canReturn(record, nowMicros));",
+  ),
 
   rule("sweep-unforked-only", DATABASE, ".filter((record) => record.forks === 0)", ""),
   rule("sweep-old-only:data", SWEEPER, "const ageMs = own.sweepAgeMs;", "const ageMs = 0;"),

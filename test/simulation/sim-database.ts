@@ -1,5 +1,7 @@
 import { labelTexts } from "../../src/domain/labels.js";
 import type {
+  BinFilter,
+  BinPage,
   Entry,
   ExpiryBounds,
   NextRecord,
@@ -150,6 +152,31 @@ export class SimDatabase {
     this.#uids.set(next.sessionId, next.uid);
     this.#put({ ...next, revision: before.revision + 1, forks: before.forks }, {});
     return "published";
+  }
+
+  reviveRecord(next: NextRecord, ifRevision: number, write: object): SessionRecord | "exists" | null {
+    if (this.#records.get(next.uid)?.record.revision !== ifRevision) return null;
+    if (this.#uids.has(next.sessionId)) return "exists";
+    this.#uids.set(next.sessionId, next.uid);
+    return this.replaceRecord(next, ifRevision, write);
+  }
+
+  binned({ owner, sessionId }: BinFilter, { limit, after }: BinPage): SessionRecord[] {
+    const place = ({ bin, sessionId }: SessionRecord): [number, string] => [bin?.deleteTimeMicros ?? 0, sessionId];
+    const isBefore = ([time, id]: [number, string], [otherTime, otherId]: [number, string]) =>
+      time < otherTime || (time === otherTime && id < otherId);
+    return this.records()
+      .filter(({ bin }) => bin !== undefined)
+      .filter((record) => owner === undefined || (record.owner ?? "") === owner)
+      .filter((record) => sessionId === undefined || record.sessionId === sessionId)
+      .filter((record) => !after || isBefore(place(record), [after.deleteTimeMicros, after.sessionId]))
+      .sort((a, b) => (isBefore(place(a), place(b)) ? 1 : -1))
+      .slice(0, limit);
+  }
+
+  listDue(untilMicros: number, limit: number): SessionRecord[] {
+    const due = this.records().filter(({ bin }) => bin !== undefined && bin.purgeTimeMicros <= untilMicros);
+    return due.slice(0, limit);
   }
 
   addFork(uid: string, delta: number): boolean {

@@ -13,6 +13,7 @@ import type {
   OwnedPlace,
   Range,
   RangeOptions,
+  RecordBin,
   RecordFilter,
   RecordPage,
   Segment,
@@ -118,6 +119,28 @@ export abstract class SimStore implements LogStore {
       // When a repeated request finds another revision, that does not tell whether the first one took effect late.
       const isCertain = stored !== UNKNOWN && (stored !== null || !isRepeat);
       if (isCertain) return stored;
+      const now = await this.#readBack(record.uid, call);
+      if (now?.write === write) return now.record;
+      if (now?.record.revision === ifRevision + 1) return null;
+      if (now?.record.revision !== ifRevision) throw unavailable();
+    }
+  }
+
+  readonly bin: RecordBin = {
+    list: (filter, page, call) => this.request(call, "listBinned", [filter, page], () => this.db.binned(filter, page)),
+    listDue: (until, limit, call) => this.request(call, "listDue", [until], () => this.db.listDue(until, limit)),
+    revive: (...revival) => this.#revive(...revival),
+  };
+
+  async #revive(...[record, ifRevision, call]: Parameters<RecordBin["revive"]>): ReturnType<RecordBin["revive"]> {
+    const write = {};
+    for (let isRepeat = false; ; isRepeat = true) {
+      const stored = await orUnknown(
+        this.request(call, "revive", [record, ifRevision], () => this.db.reviveRecord(record, ifRevision, write)),
+      );
+      // The first request may still arrive, once the other session is deleted.
+      if (stored === "exists" && isRepeat) throw unavailable();
+      if (stored !== UNKNOWN && (stored !== null || !isRepeat)) return stored;
       const now = await this.#readBack(record.uid, call);
       if (now?.write === write) return now.record;
       if (now?.record.revision === ifRevision + 1) return null;

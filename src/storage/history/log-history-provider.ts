@@ -522,9 +522,7 @@ export class LogHistoryProvider extends StorageProvider {
     const { sessionId } = record;
     if (this.#context.isExpired(record)) return void (await this.#editor.deleteExpired(sessionId, call));
     try {
-      // Rule: erased-leaves-the-bin.
-      await this.#editor.delete(sessionId, async () => undefined, call);
-      this.#followers.wake(sessionId);
+      await this.deleteSession(sessionId, call);
     } catch (error) {
       if (!(error instanceof DomainError) || error.code !== "not_found") throw error;
     }

@@ -17,7 +17,10 @@ export function sweepTimeOf(record: Omit<SessionRecord, "forks">): number | null
   return marks.length === 0 ? null : marks.reduce((a, b) => Math.min(a, b));
 }
 
-/** The tombstone of a session that is gone for good. It keeps no content, but the owner: an erasure of all of an owner looks for that. */
+/**
+ * The tombstone of a session that is gone for good. It keeps no content, but the owner: an erasure of all of an owner
+ * looks for that.
+ */
 export function tombstoneOf(record: NextRecord): NextRecord {
   return {
     ...record,
@@ -28,6 +31,7 @@ export function tombstoneOf(record: NextRecord): NextRecord {
     drafts: [],
     deleted: true,
     bin: undefined,
+    markedAtMs: null,
   };
 }
 

@@ -182,7 +182,6 @@ export class Sweeper {
       // If this replacement succeeds, the record existed, and was a fork of its sources, when they were read.
       if (!(await store.replaceRecord(marked, record.revision, call))) continue;
       for (const source of sources) {
-        // Rule: binned-not-swept.
         if (!source?.deleted || source.restoring || source.bin || source.forks !== 1) continue;
         waiting.push({ record: source, nowMs: await store.timeMs(call) });
       }

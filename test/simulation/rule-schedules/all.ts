@@ -2,6 +2,7 @@ import { World } from "../world.js";
 import { ACCESS_SCHEDULES } from "./access-schedules.js";
 import { APPEND_SCHEDULES } from "./append-schedules.js";
 import { ATTACHMENT_SCHEDULES } from "./attachment-schedules.js";
+import { BIN_SCHEDULES } from "./bin-schedules.js";
 import { DRAFT_SCHEDULES } from "./draft-schedules.js";
 import { EDIT_SCHEDULES } from "./edit-schedules.js";
 import { ERASE_SCHEDULES } from "./erase-schedules.js";
@@ -18,6 +19,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...ERASE_SCHEDULES,
   ...ACCESS_SCHEDULES,
   ...ATTACHMENT_SCHEDULES,
+  ...BIN_SCHEDULES,
 ];
 
 /** Runs the schedule of a rule. Resolves to its outcome. */

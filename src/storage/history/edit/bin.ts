@@ -32,11 +32,8 @@ export class Bin {
     const deleteTimeMicros = Math.max(nowMicros, (before?.bin?.deleteTimeMicros ?? 0) + 1);
     const { expireTimeMicros = Number.POSITIVE_INFINITY } = record;
     // Rule: expiry-reaches-the-bin.
-    const purgeTimeMicros = Math.min(
-      nowMicros + options.undeleteMs * 1000,
-      expireTimeMicros,
-      Math.floor(this.#context.retentionEndMicros(record)),
-    );
+    const end = Math.min(expireTimeMicros, Math.floor(this.#context.retentionEndMicros(record)));
+    const purgeTimeMicros = Math.min(nowMicros + options.undeleteMs * 1000, end);
     return purgeTimeMicros > nowMicros ? { deleteTimeMicros, purgeTimeMicros } : undefined;
   }
 
@@ -86,6 +83,7 @@ export class Bin {
       ...nextOf(record),
       deleted: false,
       bin: undefined,
+      markedAtMs: null,
       sessionRevision,
       broughtBackAs: sessionRevision,
       updateTimeMicros: Math.max(record.updateTimeMicros, options.nowMicros()),
