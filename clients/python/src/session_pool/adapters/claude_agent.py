@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import grpc
 from claude_agent_sdk import SessionStore
-from sessionpool.v1.message_service_pb2 import MessageWithParts
+from google.protobuf.field_mask_pb2 import FieldMask
+from sessionpool.v1.message_service_pb2 import MessageInfo, MessageWithParts, UpdateMessageRequest
 from sessionpool.v1.session_service_pb2 import Session
+from sessionpool.v1.usage_service_pb2 import Usage
 
 from session_pool import AsyncSessionPoolClient
 from session_pool.adapters.attaching import attach, restore
 from session_pool.adapters.batches import batches
 from session_pool.adapters.claude_entries import KEPT, fitted_entry, to_entries, to_message
+from session_pool.adapters.claude_usage import ResponseUsages
 from session_pool.adapters.storable import to_storable, well_formed
 from session_pool.retry import code_of
 from session_pool.values import from_struct
@@ -33,7 +36,8 @@ class SessionPoolStore(SessionStore):
 
     Each entry is a message that holds the JSON of the entry as the text of a part, and before it what the user or the
     assistant has said. What is too large for a message is kept in attachments. The `uuid` of an entry is the id of its
-    message, so an entry is stored once.
+    message, so an entry is stored once. The first entry of each response of the model has its usage; copies of entries,
+    which forks begin with, have none.
 
     If a transcript is deleted after this store has read or written it, appending to it raises `NOT_FOUND`.
     """
@@ -43,14 +47,16 @@ class SessionPoolStore(SessionStore):
         self._client = client
         # The ids of the sessions that are not made again, the oldest first.
         self._seen: dict[str, None] = {}
+        self._usages = ResponseUsages()
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
         """Appends entries in order. An entry whose `uuid` the transcript already has is left out."""
-        messages: dict[str, MessageWithParts] = {}
+        messages: dict[str, tuple[SessionStoreEntry, MessageWithParts]] = {}
         for entry in entries:
             message = to_message(entry)
-            messages.setdefault(message.info.id, message)
-        for batch in batches(messages.values()):
+            messages.setdefault(message.info.id, (entry, message))
+        found, grown = self._usages.set_usages(_id_of(key), list(messages.values()))
+        for batch in batches(message for _, message in messages.values()):
             # Other appends may make the session meanwhile.
             was_seen = _id_of(key) in self._seen
             try:
@@ -62,6 +68,9 @@ class SessionPoolStore(SessionStore):
                 await self._create(key)
                 await self._append(_id_of(key), batch)
             self._see(_id_of(key))
+        for message_id, usage in grown:
+            await self._set_usage(_id_of(key), message_id, usage)
+        self._usages.note(found)
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """Returns all entries, oldest first, or None for a transcript that was never written."""
@@ -109,6 +118,18 @@ class SessionPoolStore(SessionStore):
         async for session in self._client.list_sessions(parent_id=parent_id, view=view, page_size=1000):
             if session.session_id.startswith(f"{parent_id}-"):
                 yield session
+
+    async def _set_usage(self, session_id: str, message_id: str, usage: Usage) -> None:
+        request = UpdateMessageRequest(
+            session_id=session_id,
+            message_id=message_id,
+            message=MessageWithParts(info=MessageInfo(usage=usage)),
+            update_mask=FieldMask(paths=["info.usage"]),
+        )
+        try:
+            await self._client.messages.UpdateMessage(request)
+        except grpc.RpcError as error:
+            _ignore(error, grpc.StatusCode.NOT_FOUND)
 
     async def _append(self, session_id: str, batch: list[MessageWithParts]) -> None:
         fitting = await attach(self._client, session_id, batch, fitted_entry, json_text_type=KEPT)

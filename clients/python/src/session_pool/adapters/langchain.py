@@ -24,6 +24,7 @@ from session_pool.adapters.batches import batches
 from session_pool.adapters.erased import ERASED, PairedMessage, is_erased, pair_erased
 from session_pool.adapters.fitted import fitted, without_cut_files
 from session_pool.adapters.storable import from_storable, to_storable, well_formed
+from session_pool.adapters.usage import langchain_usage, set_usage
 from session_pool.messages import new_id, text_of
 from session_pool.retry import code_of
 from session_pool.values import from_struct, to_struct
@@ -43,7 +44,8 @@ class SessionPoolChatMessageHistory(BaseChatMessageHistory):
 
     The text of a message is a part of type `text`, which all clients of the session can read. A part of type
     `langchain` holds the rest of the message, with what `json.dumps` takes, and bytes. Other values, such as dates in
-    an artifact, come back as texts. What is too large for a message is kept in attachments.
+    an artifact, come back as texts. What is too large for a message is kept in attachments. The usage of a message of a
+    model is what its `usage_metadata` and `response_metadata` say.
 
     If the session is deleted after this object has read or written it, adding messages raises `NOT_FOUND`.
     """
@@ -91,7 +93,9 @@ def to_message(message: BaseMessage) -> MessageWithParts:
         del kept["data"]["content"]
     text = content if isinstance(content, str) else well_formed(str(message.text))
     parts = [Part(type="text", text=text), Part(type=_KEPT, data=to_struct(kept))]
-    return MessageWithParts(info=MessageInfo(id=new_id(), role=_role_of(message)), parts=parts)
+    usage = langchain_usage(message.usage_metadata, message.response_metadata) if isinstance(message, AIMessage) else None
+    made = MessageWithParts(info=MessageInfo(id=new_id(), role=_role_of(message)), parts=parts)
+    return set_usage(made, usage)
 
 
 def to_langchain(message: MessageWithParts) -> BaseMessage:

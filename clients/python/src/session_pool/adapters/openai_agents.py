@@ -6,16 +6,27 @@ import grpc
 from agents.items import TResponseInputItem
 from agents.memory.session import SessionABC
 from agents.memory.session_settings import SessionSettings, resolve_session_limit
-from sessionpool.v1.message_service_pb2 import DeleteMessageRequest, MessageWithParts, TruncateMessagesRequest
+from google.protobuf.field_mask_pb2 import FieldMask
+from sessionpool.v1.message_service_pb2 import (
+    DeleteMessageRequest,
+    MessageInfo,
+    MessageWithParts,
+    TruncateMessagesRequest,
+    UpdateMessageRequest,
+)
+from sessionpool.v1.usage_service_pb2 import Usage
 
 from session_pool import AsyncSessionPoolClient
 from session_pool.adapters.attaching import attach, restore
 from session_pool.adapters.batches import batches
 from session_pool.adapters.fitted import fitted
 from session_pool.adapters.openai_items import to_items, to_message
+from session_pool.adapters.openai_usage import AgentRun, key_of, spent_responses
 from session_pool.retry import code_of
 
 _PAGE = 1000
+# How far back the items of a run are looked for.
+_MOST_OF_RUN = 1000
 
 
 class SessionPoolSession(SessionABC):
@@ -64,6 +75,41 @@ class SessionPoolSession(SessionABC):
         for batch in batches(fitting):
             await self._client.append_all(self.session_id, batch, create_session=not self._was_seen)
             self._was_seen = True
+
+    async def store_run_usage(self, run: AgentRun) -> None:
+        """Keeps what the responses of a run took, after the run or its stream has ended.
+
+        The last message or call of each response gets its usage. The SDK tells a session only items, so without this
+        call they have none. A response that has its usage already keeps it, so a repeated call changes nothing. What is
+        not in the session, for example because the run failed before it was added, is passed over.
+        """
+        responses = spent_responses(run)
+        seen = 0
+        try:
+            async for message in self._client.list_messages(self.session_id, newest_first=True, page_size=100):
+                seen += 1
+                if not responses or seen > _MOST_OF_RUN:
+                    return
+                key = key_of(to_items([message])[0])
+                place = next((at for at, one in enumerate(responses) if key is not None and key in one.keys), None)
+                if place is None:
+                    continue
+                # Responses after this one are not in the session.
+                usage = responses[place].usage
+                del responses[: place + 1]
+                if not message.info.HasField("usage"):
+                    await self._set_usage(message.info.id, usage)
+        except grpc.RpcError as error:
+            _ignore_missing(error)
+
+    async def _set_usage(self, message_id: str, usage: Usage) -> None:
+        request = UpdateMessageRequest(
+            session_id=self.session_id,
+            message_id=message_id,
+            message=MessageWithParts(info=MessageInfo(usage=usage)),
+            update_mask=FieldMask(paths=["info.usage"]),
+        )
+        await self._client.messages.UpdateMessage(request)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Removes the newest item for good and returns it, or None when there is none.
