@@ -35,6 +35,7 @@ const commands = {
   sweep: () => import("./commands/sweep.js"),
   ticketSecret: () => import("./commands/ticket-secret.js"),
   todo: () => import("./commands/todo.js"),
+  usage: () => import("./commands/usage.js"),
 };
 
 const TICKET_SECRET_HELP = `
@@ -163,6 +164,21 @@ withAudit(addNamespaceOption(addStorageOption(program.command("mcp"))))
 
 addSessionCommands(program.command("sessions").description("list, show, watch, assign and delete sessions"));
 addTodoCommands(program.command("todo").description("read and change the todo list"));
+withOwnerFilter(addNamespaceOption(addStorageOption(program.command("usage"))))
+  .description("print what calls of models and tools took: tokens, cost and time")
+  .option("--since <time>", "only messages from then on: 7d, 12h, 2026-11-28 or 2026-11-28T10:00:00Z", parseText)
+  .option("--until <time>", "only messages before then, in the same forms", parseText)
+  .option("--group-by <names>", "day, model, provider, owner, session, label:KEY, tool, separated by commas", "day")
+  .option("--time-zone <name>", "time zone of days, such as Europe/Berlin; UTC when absent", parseText)
+  .option("--label <key=value>", "only sessions with this label; may be repeated", (label, all: string[] = []) => [
+    ...all,
+    label,
+  ])
+  .option("--session <id>", "only this session", parseText)
+  .option("--model <name>", "only messages of this model", parseText)
+  .option("--csv", "print comma-separated values", false)
+  .action(async (flags) => (await commands.usage()).printUsage(flags, withOwner(flags)));
+
 addKeyCommands(program.command("keys").description("make, list and remove API keys"));
 
 program.parseAsync().catch(fail).finally(endSoon);

@@ -41,6 +41,15 @@ export class LocalDays {
     return text;
   }
 
+  /** When a day given as `2026-11-28` begins, in microseconds since 1970; NaN for a text that is no day. */
+  startOf(day: string): number {
+    const utc = Date.parse(`${day}T00:00:00Z`);
+    if (Number.isNaN(utc) || !new Date(utc).toISOString().startsWith(day)) return Number.NaN;
+    // Clocks that go forward at midnight have no 00:00, so the day begins at the first moment that is on it.
+    const candidates = [-1, 0, 1].map((days) => utc - this.#offsetAt(utc + days * MS_PER_DAY));
+    return Math.min(...candidates.filter((ms) => this.textOf(ms * 1000) === day)) * 1000;
+  }
+
   #offsetAt(ms: number): number {
     if (this.#format === undefined) return 0;
     const block = Math.floor(ms / BLOCK_MS);
