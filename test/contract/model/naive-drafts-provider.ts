@@ -2,6 +2,7 @@ import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import type { Draft, DraftDelta } from "../../../src/domain/draft.js";
 import { ERASED_PARTS, isErased, isSameMessage } from "../../../src/domain/erasure.js";
 import { notFound } from "../../../src/domain/errors.js";
+import { withoutTexts } from "../../../src/domain/usage-text.js";
 import {
   type FinishDraftOptions,
   type StartDraftOptions,
@@ -107,7 +108,10 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
     for (const session of this.all) {
       const isMeant = (one: NaiveMessage) => isSameMessage(one, message);
       const shown = session.messages.find(isMeant);
-      const erased = (one: NaiveMessage) => (isMeant(one) ? { ...one, parts: ERASED_PARTS, metadata: undefined } : one);
+      const erased = (one: NaiveMessage) =>
+        isMeant(one)
+          ? { ...one, parts: ERASED_PARTS, metadata: undefined, usage: one.usage && withoutTexts(one.usage) }
+          : one;
       if (shown) session.revision += 1;
       // A repeated erasure need not change sessions in which the message is erased already.
       if (shown && isErased(shown)) session.isRevisionKnown = false;

@@ -68,13 +68,15 @@ export function extendDraft(
 export function finishDraft(
   session: NaiveSession,
   messageId: string,
-  { version, deltas = [], metadata, expectedPosition }: FinishDraftOptions,
+  { version, deltas = [], metadata, usage, expectedPosition }: FinishDraftOptions,
   nowMicros: number,
 ): LogResult {
   const draft = needDraft(session, messageId);
   const { verdict } = draft;
   if (verdict !== null) {
-    const isSame = areSame(verdict.deltas, deltas) && JSON.stringify(verdict.metadata) === JSON.stringify(metadata);
+    const isSame =
+      areSame(verdict.deltas, deltas) &&
+      JSON.stringify([verdict.metadata, verdict.usage]) === JSON.stringify([metadata, usage]);
     if (version + 1 !== versionOf(draft) || verdict.end !== "finished" || !isSame) throw ended(messageId);
     const place = (id = "") => session.messages.findIndex((message) => message.id === id);
     const id = place(draft.spareId) >= 0 ? (draft.spareId as string) : messageId;
@@ -83,11 +85,11 @@ export function finishDraft(
   }
   checkVersion(draft, version);
   if (session.messages.some(({ id }) => id === messageId)) throw taken(messageId);
-  const message = messageOf(draft, deltas, metadata);
+  const message = messageOf(draft, deltas, metadata, usage);
   const appended = append(session, [message], expectedPosition, Math.max(nowMicros, draft.updateTimeMicros));
   session.messages = appended.messages;
   session.undo = null;
-  draft.verdict = { end: "finished", deltas, metadata };
+  draft.verdict = { end: "finished", deltas, metadata, usage };
   return { messageIds: [messageId], position: appended.position };
 }
 
@@ -119,15 +121,20 @@ export function abandonDraft(session: NaiveSession, draft: NaiveDraft, spareId: 
 
 export function shownDraft(draft: NaiveDraft, sessionId: string): Draft {
   const { message, discardWhenAbandoned, startTimeMicros, updateTimeMicros } = draft;
-  const { id, role, timestampMicros, metadata } = message;
-  const shown = { id, sessionId, role, timestampMicros, parts: partsOf(draft, []), metadata };
+  const { id, role, timestampMicros, metadata, usage } = message;
+  const shown = { id, sessionId, role, timestampMicros, parts: partsOf(draft, []), metadata, usage };
   return { message: shown, version: versionOf(draft), startTimeMicros, updateTimeMicros, discardWhenAbandoned };
 }
 
-function messageOf(draft: NaiveDraft, deltas: readonly DraftDelta[], metadata: JsonObject | undefined) {
+function messageOf(
+  draft: NaiveDraft,
+  deltas: readonly DraftDelta[],
+  metadata: JsonObject | undefined,
+  usage = draft.message.usage,
+) {
   const { message } = draft;
   const merged = message.metadata || metadata ? { ...message.metadata, ...metadata } : undefined;
-  return { ...message, parts: partsOf(draft, deltas), metadata: merged };
+  return { ...message, parts: partsOf(draft, deltas), metadata: merged, usage };
 }
 
 function partsOf({ message, steps }: NaiveDraft, more: readonly DraftDelta[]): readonly Part[] {

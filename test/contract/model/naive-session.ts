@@ -5,6 +5,8 @@ import { DomainError, invalidArgument } from "../../../src/domain/errors.js";
 import type { JsonObject } from "../../../src/domain/json.js";
 import type { Labels } from "../../../src/domain/labels.js";
 import type { Session } from "../../../src/domain/session.js";
+import { NO_USAGE, plusUsage, sumsOf, type Usage } from "../../../src/domain/usage.js";
+import { hasUsage } from "../../../src/domain/usage-text.js";
 
 /**
  * A message as the naive model keeps it. `sessionId` is the session that shows it; `originSessionId` is the one that it
@@ -16,6 +18,7 @@ interface Verdict {
   readonly end: "finished" | "discarded";
   readonly deltas: readonly DraftDelta[];
   readonly metadata?: JsonObject | undefined;
+  readonly usage?: Usage | undefined;
 }
 
 /** A draft of the naive model: its first content, and each list of deltas that followed. */
@@ -91,6 +94,19 @@ export function toSession(session: NaiveSession): Session {
   };
 }
 
+/** The session with the sums of usage over its messages, which are added up one by one. */
+export function withUsage(session: NaiveSession): Session {
+  let [usage, inheritedUsage] = [NO_USAGE, NO_USAGE];
+  for (const message of session.messages) {
+    if (!hasUsage(message.usage)) continue;
+    if (message.originSessionId === session.sessionId) usage = plusUsage(usage, sumsOf(message.usage));
+    else inheritedUsage = plusUsage(inheritedUsage, sumsOf(message.usage));
+  }
+  return usage.calls + inheritedUsage.calls === 0
+    ? toSession(session)
+    : { ...toSession(session), usage, inheritedUsage };
+}
+
 /** All that a session shows, oldest first, with its ancestors' messages from this one on. */
 export function shown(session: NaiveSession, ancestorsFrom = Number.POSITIVE_INFINITY): readonly ChatMessage[] {
   const own = session.messages.map((message, position) => ({ ...message, position, sessionId: session.sessionId }));
@@ -143,7 +159,7 @@ export function append(
     throw new DomainError("already_exists", "A message is a draft");
   }
   let messages = session.messages;
-  for (const { id, role, parts, metadata, timestampMicros } of given) {
+  for (const { id, role, parts, metadata, usage, timestampMicros } of given) {
     if (known.has(id)) continue;
     const time = timestampMicros ?? Math.max(nowMicros, messages.at(-1)?.timestampMicros ?? Number.NEGATIVE_INFINITY);
     const { sessionId } = session;
@@ -154,6 +170,7 @@ export function append(
       role,
       parts,
       metadata,
+      usage,
       timestampMicros: time,
     });
   }

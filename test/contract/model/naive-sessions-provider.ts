@@ -5,7 +5,7 @@ import type { Todo } from "../../../src/domain/todo.js";
 import type { StorageProvider } from "../../../src/storage/storage-provider.js";
 import { discardDraft, openDrafts } from "./naive-drafts.js";
 import { NaiveDraftsProvider } from "./naive-drafts-provider.js";
-import { ancestryOfChild, type NaiveSession, type NaiveUpload, toSession } from "./naive-session.js";
+import { ancestryOfChild, type NaiveSession, type NaiveUpload, toSession, withUsage } from "./naive-session.js";
 
 /** The state that providers of one naive store share. */
 export interface NaiveState {
@@ -54,7 +54,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
   }
 
   override async getSession(sessionId: string): Promise<Session> {
-    return toSession(this.find(sessionId));
+    return withUsage(this.find(sessionId));
   }
 
   override async listSessions({

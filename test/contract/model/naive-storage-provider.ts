@@ -10,6 +10,7 @@ import { DomainError, invalidArgument, notFound } from "../../../src/domain/erro
 import { labelTexts } from "../../../src/domain/labels.js";
 import type { MessageCursor, MessageQuery } from "../../../src/domain/page.js";
 import type { SearchHit, SearchPage } from "../../../src/domain/search.js";
+import { knownUsage } from "../../../src/domain/usage-text.js";
 import type {
   ForkOptions,
   ForkResult,
@@ -36,7 +37,16 @@ import {
   upload,
 } from "./naive-attachments.js";
 import { discardDraft, openDrafts } from "./naive-drafts.js";
-import { append, insert, lengthUpTo, type NaiveMessage, type NaiveSession, shown, toSession } from "./naive-session.js";
+import {
+  append,
+  insert,
+  lengthUpTo,
+  type NaiveMessage,
+  type NaiveSession,
+  shown,
+  toSession,
+  withUsage,
+} from "./naive-session.js";
 import { alreadyExists, checkRevision, NaiveSessionsProvider } from "./naive-sessions-provider.js";
 import { chunksOf } from "./run.js";
 
@@ -47,7 +57,7 @@ import { chunksOf } from "./run.js";
 export class NaiveStorageProvider extends NaiveSessionsProvider {
   override async loadSession(sessionId: string, options: { limit: number; cursor?: MessageCursor | undefined }) {
     const page = await this.listMessages(sessionId, { ...options, newestFirst: true });
-    const [session, drafts] = [toSession(this.find(sessionId)), await this.listDrafts(sessionId)];
+    const [session, drafts] = [withUsage(this.find(sessionId)), await this.listDrafts(sessionId)];
     return { session, messages: page.messages.toReversed(), next: page.next, drafts };
   }
 
@@ -184,7 +194,7 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
   override async updateMessage(
     sessionId: string,
     messageId: string,
-    { role, parts, metadata, timestampMicros }: MessageChange,
+    { role, parts, metadata, usage, timestampMicros }: MessageChange,
     options?: RevisionOptions,
   ): Promise<ChatMessage> {
     const { session, place } = this.#findMessage(sessionId, messageId, options);
@@ -195,6 +205,7 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
       role: role ?? old.role,
       parts: parts === undefined ? old.parts : filled(session, parts),
       metadata: metadata ?? old.metadata,
+      usage: usage ? knownUsage(usage) : old.usage,
     };
     if (!sameContent(old, changed)) this.#edit(session, session.messages.with(place, changed));
     return shown(session)[place] as ChatMessage;

@@ -5,6 +5,7 @@ import { DomainError } from "../../../src/domain/errors.js";
 import type { MessageCursor, MessagePage, MessageQuery } from "../../../src/domain/page.js";
 import { parseSearch, type SearchHit } from "../../../src/domain/search.js";
 import type { Session } from "../../../src/domain/session.js";
+import type { Usage, UsageSums } from "../../../src/domain/usage.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProvider, TurnAppend } from "../../../src/storage/storage-provider.js";
@@ -117,7 +118,8 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     }
     case "finish": {
       const { session, message, version = 1, deltas, metadata, expectedPosition } = operation;
-      return provider.finishDraft(session, message, { version, deltas, metadata, expectedPosition });
+      const usage = metadata && { outputTokens: 3 };
+      return provider.finishDraft(session, message, { version, deltas, metadata, usage, expectedPosition });
     }
     case "discard":
       return provider.discardDraft(operation.session, operation.message);
@@ -227,8 +229,12 @@ function shownAttachment({ attachmentId, mediaType, name, size, sha256 }: Attach
 
 /** Makes a change to this role, with the role as the only text. Without a role nothing changes. */
 function changeOf(role: string | undefined): MessageChange {
-  return role === undefined ? {} : { role, parts: [{ id: "", type: "text", text: role }] };
+  if (role === undefined) return {};
+  return { role, parts: [{ id: "", type: "text", text: role }], usage: USAGES[role] };
 }
+
+/** The usage that goes with a role; a message keeps its own if there is none. */
+const USAGES: Readonly<Record<string, Usage>> = { y: {}, z: { model: "z", inputTokens: 100 } };
 
 /** Expects revision 1 or none. The model's revisions are counted differently, but both begin at 1. */
 function expectedOf(onlyIfFirst: boolean | undefined): { expectedRevision: number | undefined } {
@@ -253,9 +259,15 @@ function shownSession(session: Session) {
     metadata: _metadata,
     labels = {},
     expireTimeMicros: _expireTime,
+    usage,
+    inheritedUsage,
     ...shown
   } = session;
-  return { ...shown, labels };
+  return { ...shown, labels, used: [usage, inheritedUsage].map(shownSums) };
+}
+
+function shownSums(sums: UsageSums | undefined): unknown {
+  return sums && { ...sums, costs: [...sums.costs].map(([currency, units]) => `${currency} ${units}`).sort() };
 }
 
 /** Appends through a pool, because the pool is what makes missing sessions. */
@@ -272,8 +284,13 @@ function shownDraft(draft: Draft): unknown {
 
 function shownMessage(message: ChatMessage | null) {
   if (message === null) return null;
-  const { metadata, position, ...shown } = message;
-  return { ...shown, ...(position !== undefined && { position }), ...(metadata && { metadata }) };
+  const { metadata, usage, position, ...shown } = message;
+  return {
+    ...shown,
+    ...(usage && { usage: JSON.parse(JSON.stringify(usage)) }),
+    ...(position !== undefined && { position }),
+    ...(metadata && { metadata }),
+  };
 }
 
 function shownPage({ messages, next }: MessagePage) {

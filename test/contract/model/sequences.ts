@@ -3,6 +3,7 @@ import type { NewChatMessage, Part } from "../../../src/domain/chat-message.js";
 import type { DraftDelta } from "../../../src/domain/draft.js";
 import type { Labels } from "../../../src/domain/labels.js";
 import type { MessageQuery } from "../../../src/domain/page.js";
+import type { Usage } from "../../../src/domain/usage.js";
 import { ATTACHMENTS } from "./naive-attachments.js";
 import { type GivenAppend, type Operation, SESSIONS, type Step } from "./operations.js";
 
@@ -34,8 +35,17 @@ const message: fc.Arbitrary<NewChatMessage> = fc
   })
   .map(({ attachmentId, ...given }) => ({
     ...given,
+    usage: usageOf(given.id),
     parts: [{ id: "", type: "text", text: given.role }, ...(attachmentId === undefined ? [] : [naming(attachmentId)])],
   }));
+
+/** The usage of half of the messages, by their ids: an append that is repeated has the same. */
+function usageOf(id: string | undefined): Usage | undefined {
+  const number = Number(id?.slice(1) ?? 0);
+  if (number % 2 === 0) return undefined;
+  if (number === 3) return { model: "m3" };
+  return { model: id, inputTokens: number, cost: `0.${number}`, currency: number < 5 ? "USD" : "EUR" };
+}
 
 function naming(attachmentId: string): Part {
   const attachment = { attachmentId, mediaType: "", name: "", size: 0, sha256: "" };
@@ -214,7 +224,7 @@ const OPERATIONS: readonly Weighted[] = [
     arbitrary: fc.record({
       op: fc.constant("start" as const),
       session,
-      message: message.chain((given) => messageId.map((id) => ({ ...given, id }))),
+      message: message.chain((given) => messageId.map((id) => ({ ...given, id, usage: usageOf(id) }))),
       discardWhenAbandoned: sometimes(fc.constant(true), 4).map((given) => given ?? false),
     }),
   },
