@@ -6,6 +6,8 @@ const MARKED_UNITS = 1024 * 1024;
 const SNIPPET_POINTS = 200;
 const LEAD_POINTS = 40;
 const ELLIPSIS = "…";
+/** How many words are kept besides those that the longest term has. */
+const MOST_BEFORE = 1000;
 
 /** Whether a text contains every term. */
 export function holdsTerms(text: string, terms: readonly SearchTerm[]): boolean {
@@ -84,10 +86,10 @@ function pieceOf(text: string, first: TextRange | undefined, terms: readonly Sea
 /** Where terms were found, ordered by their last words, as offsets in code units. */
 function* matches(text: string, terms: readonly SearchTerm[]): Generator<TextRange & { readonly term: SearchTerm }> {
   const most = terms.reduce((longest, { words }) => Math.max(longest, words.length), 0);
-  const last: { readonly word: string; readonly start: number }[] = [];
+  let last: { readonly word: string; readonly start: number }[] = [];
   for (const word of wordsOf(text)) {
+    if (last.length > most + MOST_BEFORE) last = last.slice(-most);
     last.push(word);
-    if (last.length > most) last.shift();
     for (const term of terms) {
       const from = last.length - term.words.length;
       if (from < 0 || !endsHere(last, from, term)) continue;
@@ -97,11 +99,15 @@ function* matches(text: string, terms: readonly SearchTerm[]): Generator<TextRan
   }
 }
 
+/** Compares the last words first, because the next call compares most of the others again. */
 function endsHere(last: readonly { readonly word: string }[], from: number, { words, isPrefix }: SearchTerm): boolean {
-  return words.every((word, i) => {
+  for (let i = words.length - 1; i >= 0; i--) {
+    const word = words[i] as string;
     const found = last[from + i]?.word;
-    return isPrefix && i === words.length - 1 ? found?.startsWith(word) === true : found === word;
-  });
+    const isFound = isPrefix && i === words.length - 1 ? found?.startsWith(word) === true : found === word;
+    if (!isFound) return false;
+  }
+  return true;
 }
 
 /** Sorts ranges by their starts, and joins those that touch or overlap. */

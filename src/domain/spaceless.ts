@@ -38,28 +38,35 @@ const TRAILERS = new RegExp(`[\\u0300-\\u036f${SPACELESS_TRAILERS}]`, "v");
 const DROPPED = new RegExp(`[${INVISIBLE}]`, "gv");
 
 /** The words of a run of characters of these scripts, with offsets from `offset` on. */
-export function* gramsOf(run: string, offset: number, fold: (text: string) => string): Generator<Gram> {
+export function gramsOf(run: string, offset: number, fold: (text: string) => string): Iterable<Gram> {
+  return TRAILERS.test(run) || run.normalize() !== run ? foldedGrams(run, offset, fold) : plainGrams(run, offset);
+}
+
+/** Of a run whose characters are as they are compared, which nearly all are. */
+function* plainGrams(run: string, offset: number): Generator<Gram> {
+  let end = lengthAt(run, 0);
+  for (let start = 0; start < run.length; ) {
+    const nextEnd = end < run.length ? end + lengthAt(run, end) : end;
+    yield { word: run.slice(start, nextEnd), start: offset + start, end: offset + nextEnd, firstEnd: offset + end };
+    start = end;
+    end = nextEnd;
+  }
+}
+
+function lengthAt(run: string, at: number): number {
+  const code = run.charCodeAt(at);
+  return code >= 0xd800 && code <= 0xdbff ? 2 : 1;
+}
+
+/** Of a run in which characters have marks after them, or are composed otherwise. */
+function* foldedGrams(run: string, offset: number, fold: (text: string) => string): Generator<Gram> {
   let before: { readonly text: string; readonly start: number; readonly end: number } | undefined;
-  for (const { text, length, at } of charactersOf(run, fold)) {
-    const start = offset + at;
-    const end = start + length;
+  for (const { 0: found, index } of run.matchAll(CHARACTER)) {
+    const text = fold(found.replaceAll(DROPPED, ""));
+    const start = offset + index;
+    const end = start + found.length;
     if (before) yield { word: before.text + text, start: before.start, end, firstEnd: before.end };
     before = { text, start, end };
   }
   if (before) yield { word: before.text, start: before.start, end: before.end, firstEnd: before.end };
-}
-
-/** The characters of a run, each with the marks that follow it. */
-function* charactersOf(run: string, fold: (text: string) => string) {
-  if (TRAILERS.test(run) || run.normalize() !== run) {
-    for (const { 0: found, index } of run.matchAll(CHARACTER)) {
-      yield { text: fold(found.replaceAll(DROPPED, "")), length: found.length, at: index };
-    }
-    return;
-  }
-  for (let at = 0; at < run.length; ) {
-    const length = (run.codePointAt(at) as number) > 0xffff ? 2 : 1;
-    yield { text: run.slice(at, at + length), length, at };
-    at += length;
-  }
 }

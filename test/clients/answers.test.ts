@@ -164,6 +164,9 @@ describe("an iterator", () => {
     expect(await read("azaleas", { sessionId: "maples" })).toEqual([]);
     expect(await read("azaleas", { owner: "ada" })).toEqual([]);
     expect(await read("azaleas", { noOwner: true })).toEqual(["trip 0"]);
+    expect(await read("azaleas", { role: "user", since: new Date(0) })).toEqual(["trip 0"]);
+    expect(await read("azaleas", { until: new Date(0) })).toEqual([]);
+    expect(await read("azaleas", { role: "tool" })).toEqual([]);
     await expect(read("maple", { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: Code.Canceled });
   });
 });

@@ -218,6 +218,15 @@ describe("session-pool mcp", () => {
     });
     await call(client, "append_message", { sessionId: "trip", role: "user", text: "maples" });
     expect((await call(client, "search_messages", { q: "maples" })).hits).toHaveLength(1);
+    const { hits } = await call(client, "search_messages", {
+      q: "azaleas",
+      role: "user",
+      until: "2100-01-01T00:00:00Z",
+    });
+    expect(hits).toMatchObject([{ partIndex: 0, partType: "text", field: "SEARCHED_FIELD_TEXT" }, { messageId: "a" }]);
+    expect(await call(client, "search_messages", { q: "azaleas", role: "assistant" })).toMatchObject({ hits: [] });
+    const since = "2100-01-01T00:00:00Z";
+    expect(await call(client, "search_messages", { q: "azaleas", since })).toMatchObject({ hits: [] });
     expect(await call(client, "search_messages", { q: "!" })).toContain("invalid_argument");
   });
 

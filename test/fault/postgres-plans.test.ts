@@ -157,7 +157,7 @@ async function fill(s: string): Promise<void> {
   const body = `'{"parts":[]}' || repeat(' ', 300)`;
   const messages = (uid: string, seqs: string, from = "") => `
     SELECT ${uid}, '.1', q, 'm' || q, ${T0} + q, 1, 320, 'user', 's', NULL, ${body},
-      ('''default common'' ''default w' || q || '''')::tsvector
+      ('text2 ''default common'' ''default w' || q || '''')::tsvector
     FROM generate_series(1, ${seqs}) AS q ${from}`;
   const sessions = (uid: string, namespace: string, from: string) => `
     INSERT INTO ${s}.sessions

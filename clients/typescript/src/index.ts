@@ -1,5 +1,6 @@
 // What `session-pool-client` exports: a client for browsers and Node.js. It contains nothing of the server.
 export { Code, ConnectError } from "@connectrpc/connect";
+export { SearchedField } from "../../../gen/sessionpool/v1/message_service_pb.js";
 export { SessionView } from "../../../gen/sessionpool/v1/session_service_pb.js";
 export {
   createSessionPoolClient,

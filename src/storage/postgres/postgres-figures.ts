@@ -31,9 +31,12 @@ type Figures = readonly [number, number, number, number | null, number | null, n
 
 function figuresStatement(schema: string, indexed: SearchScope | undefined): string {
   const s = quoted(schema);
+  // The planner takes most messages to be such ones. Only their index has this order.
   const unindexed =
     indexed &&
-    `SELECT count(*) FROM (SELECT 1 FROM ${s}.messages AS m WHERE ${lacksWords(indexed, "m.")} LIMIT $2) AS found`;
+    `SELECT count(*) FROM (
+        SELECT 1 FROM ${s}.messages AS m WHERE ${lacksWords(indexed, "m.")} ORDER BY m.seq, m.uid, m.log LIMIT $2
+      ) AS found`;
   return `WITH RECURSIVE ${namespacesOf(s)}, waiting AS (
       SELECT (
           SELECT s.sweep_time FROM ${s}.sessions AS s

@@ -21,6 +21,7 @@ from sessionpool.v1.message_service_pb2 import (
     MessageWithParts,
     Part,
     PartAttachment,
+    SearchedField,
     SearchHit,
     WatchMessagesResponse,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Part",
     "PartAttachment",
     "SearchHit",
+    "SearchedField",
     "Session",
     "SessionPoolClient",
     "SessionPoolError",
