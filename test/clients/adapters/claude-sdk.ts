@@ -72,8 +72,8 @@ export function transcript(cwd: string): SessionStoreEntry[] {
 }
 
 /**
- * Returns a transcript of two responses: one in three entries, whose number of tokens is whole only in the last, and one
- * in an entry of its own.
+ * Returns a transcript of two responses: one in three entries, whose number of tokens is whole only in the last, and
+ * one in an entry of its own.
  */
 export function transcriptWithUsage(cwd: string): SessionStoreEntry[] {
   const answer = (id: string, output: number, text: string) => ({
