@@ -190,8 +190,13 @@ function addSessionCommands(sessions: Command): void {
       "print JSON as REST answers it, one object a line",
       false,
     );
-  withOwnerFilter(withSelection(command("list", "print sessions, the most recently updated first")))
+  withBulk(command("list", "print sessions, the most recently updated first"))
     .option("--limit <n>", "most sessions to print; all when absent", positive)
+    .option(
+      "--order-by <order>",
+      'update_time, create_time or title, with " desc" after it for the other way',
+      parseText,
+    )
     .option("--deleted", "only deleted sessions that can be brought back, the newest delete first", false)
     .action(async (flags) => (await commands.sessions()).listSessions(flags, withOwner(flags)));
   command("show <id>", "print a session and its last messages")
@@ -268,7 +273,7 @@ function withSelection(command: Command): Command {
     .option("--label <key=value>", "only sessions with this label; may be repeated", collected);
 }
 
-/** The flags of commands that work on everything that matches. */
+/** The flags of commands that print or change everything that matches. */
 function withBulk(command: Command): Command {
   return withOwnerFilter(withSelection(command))
     .option("--title <words>", "only sessions whose title has these words", parseText)

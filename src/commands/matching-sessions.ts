@@ -1,5 +1,5 @@
 import { DomainError } from "../domain/errors.js";
-import type { SessionCursor } from "../domain/page.js";
+import type { SessionCursor, SessionPage } from "../domain/page.js";
 import type { Session } from "../domain/session.js";
 import type { SessionPool } from "../pool/session-pool.js";
 import { progressBar } from "./transfer/progress-bar.js";
@@ -62,7 +62,7 @@ export async function changeMatching(
   };
   try {
     for (;;) {
-      const page = await sessions.listSessions({ ...filter, limit: PAGE });
+      const page = await firstPage(sessions, filter);
       if (page.sessions.length === 0) return { changed, left: left.size };
       vain += 1;
       if (vain > MOST_VAIN_ROUNDS) throw new Error(`${left.size} sessions change all the time; run the command again`);
@@ -74,6 +74,15 @@ export async function changeMatching(
     }
   } finally {
     bar.stop();
+  }
+}
+
+/** The first page that has sessions; a page may have none although more follow. */
+async function firstPage(sessions: SessionPool, filter: SessionFilter): Promise<SessionPage> {
+  for (let cursor: SessionCursor | undefined; ; ) {
+    const page = await sessions.listSessions({ ...filter, limit: PAGE, cursor });
+    if (page.sessions.length > 0 || page.next === undefined) return page;
+    cursor = page.next;
   }
 }
 

@@ -15,6 +15,7 @@ import {
 import { messageMethods } from "../api/message-service.js";
 import type { ApiContext } from "../api/method-table.js";
 import { sessionMethods } from "../api/session-service.js";
+import { toTimestamp } from "../api/timestamps.js";
 import { jsonMessageWriter } from "../codec/json-writer.js";
 import { readUndelete } from "../config/config.js";
 import { textOf } from "../domain/byte-string.js";
@@ -52,17 +53,30 @@ export interface ListOptions {
   readonly label?: readonly string[] | undefined;
   /** Empty for sessions without an owner. */
   readonly owner?: string | undefined;
+  /** As in ListSessions. */
+  readonly orderBy?: string | undefined;
+  /** Words that the title must have. */
+  readonly title?: string | undefined;
+  /** Microseconds since 1970. */
+  readonly updatedSince?: number | undefined;
+  readonly updatedUntil?: number | undefined;
   /** Only deleted sessions that can be brought back. */
   readonly deleted?: boolean | undefined;
 }
 
-/** Prints the newest sessions, or all of them without a limit, most recently updated first. */
+/** Prints the first sessions of a list, or all of them without a limit. */
 export function listSessions(
   target: SessionsTarget,
-  { limit = Number.POSITIVE_INFINITY, parent = "", label = [], owner, deleted = false }: ListOptions,
+  { limit = Number.POSITIVE_INFINITY, parent = "", label = [], owner, deleted = false, ...asked }: ListOptions,
 ): Promise<void> {
   return withApi(target, async (context) => {
-    const filter = { parentId: parent, label: [...label], owner: owner ?? "", noOwner: owner === "", deleted };
+    const { orderBy = "", title = "", updatedSince, updatedUntil } = asked;
+    const whose = { owner: owner ?? "", noOwner: owner === "" };
+    const times = {
+      ...(updatedSince !== undefined && { updatedSince: toTimestamp(updatedSince) }),
+      ...(updatedUntil !== undefined && { updatedUntil: toTimestamp(updatedUntil) }),
+    };
+    const filter = { parentId: parent, label: [...label], ...whose, deleted, orderBy, title, ...times };
     let left = limit;
     let pageToken = "";
     do {

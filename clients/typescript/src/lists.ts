@@ -33,18 +33,45 @@ export interface ListSessionsOptions extends PageOptions {
   readonly owner?: string;
   /** Only sessions without an owner. Must not be combined with `owner`. */
   readonly noOwner?: boolean;
+  /** `update_time`, `create_time` or `title`, with ` desc` after it for the other way; `update_time desc` when absent. */
+  readonly orderBy?: string;
+  /** Only sessions that were updated at or after this time. */
+  readonly updatedSince?: Date;
+  /** Only sessions that were updated before this time. */
+  readonly updatedUntil?: Date;
+  /** Only sessions whose titles have all of these words; case and accents do not matter. At most 256 bytes. */
+  readonly title?: string;
+  /** Is told how many sessions there are on all pages, once the first page is there. */
+  readonly onTotal?: (total: SessionTotal) => void;
   /** How much of each session to return; `SessionView.FULL` adds `messageCount` and `lastMessage`. */
   readonly view?: SessionView;
 }
 
-/** All sessions, the most recently updated first. */
+/** The number of sessions of a list; `isEstimate` where counting all would cost too much. */
+export interface SessionTotal {
+  readonly size: number;
+  readonly isEstimate: boolean;
+}
+
+/** All sessions that meet the conditions, the most recently updated first unless `orderBy` says something else. */
 export async function* listSessions(
   sessions: ServiceClient<typeof SessionService>,
-  { label = [], parentId = "", owner = "", noOwner = false, view = 0, ...paging }: ListSessionsOptions = {},
+  options: ListSessionsOptions = {},
 ): AsyncGenerator<Session, void, undefined> {
-  const filter = { label: [...label], parentId, owner, noOwner, view };
-  const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page }, call));
-  for await (const page of all) yield* page.sessions;
+  const { label = [], parentId = "", owner = "", noOwner = false, view = 0, onTotal, ...others } = options;
+  const { orderBy = "", title = "", updatedSince, updatedUntil, ...paging } = others;
+  const times = {
+    ...(updatedSince !== undefined && { updatedSince }),
+    ...(updatedUntil !== undefined && { updatedUntil }),
+  };
+  const filter = { label: [...label], parentId, owner, noOwner, view, orderBy, title, ...times };
+  let withTotal = onTotal !== undefined;
+  const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page, withTotal }, call));
+  for await (const { sessions: found, totalSize, totalIsEstimate } of all) {
+    if (withTotal) onTotal?.({ size: totalSize ?? 0, isEstimate: totalIsEstimate });
+    withTotal = false;
+    yield* found;
+  }
 }
 
 export interface SearchOptions extends PageOptions {

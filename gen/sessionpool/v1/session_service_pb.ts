@@ -406,7 +406,8 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
   limit?: number | undefined;
 
   /**
-   * `next_page_token` of an earlier answer with the same `parent_id`, `label`, `owner` and `no_owner`.
+   * `next_page_token` of an earlier answer to a request with the same order and conditions. `limit`, `view` and
+   * `with_total` may differ.
    *
    * @generated from field: string page_token = 2;
    */
@@ -449,8 +450,8 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
 
   /**
    * Order of the list, as AIP-132 writes it: `update_time`, `create_time` or `title`, with ` desc` after it for the
-   * other way. `update_time desc` if empty. Sessions that are equal in it are ordered by id, in the same direction.
-   * Titles are compared by their code points, after the folding that SearchMessages does.
+   * other way. `update_time desc` if empty. One field only: sessions that are equal in it are ordered by id, in the same
+   * direction. Titles are compared by their code points, without case and accents, as far as their first 256 bytes.
    *
    * @generated from field: string order_by = 8;
    */
@@ -471,8 +472,9 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
   updatedUntil?: Timestamp | undefined;
 
   /**
-   * Only sessions whose title has all of these words, in any order. Case and the accents of letters do not matter, as in
-   * SearchMessages; at most 256 bytes.
+   * Only sessions whose title has all of these words, whole and in any order. Case and the accents of letters do not
+   * matter, as in SearchMessages. Of scripts that are written without spaces, any piece of a title is found. At most 256
+   * bytes.
    *
    * @generated from field: string title = 11;
    */
@@ -520,14 +522,15 @@ export type ListSessionsResponse = Message<"sessionpool.v1.ListSessionsResponse"
   nextPageToken: string;
 
   /**
-   * Number of sessions in the whole list, on all pages. Present only with `with_total`.
+   * Number of sessions in the whole list, on all pages, whichever page this is. Present only with `with_total`.
    *
    * @generated from field: optional int64 total_size = 3;
    */
   totalSize?: bigint | undefined;
 
   /**
-   * Whether `total_size` is an estimate, because counting more would cost too much.
+   * Whether `total_size` is an estimate from a sample of 2,000 sessions. It is exact up to 10,000 sessions, unless all
+   * of the conditions are met by more than that each.
    *
    * @generated from field: bool total_is_estimate = 4;
    */
@@ -1233,17 +1236,23 @@ export const SessionService: GenService<{
    * Lists sessions, the most recently updated first. They have no `message_count` and no `last_message` unless `view`
    * asks for them.
    *
-   * A page token is a place in the order of update time and id: sessions that are not updated meanwhile are neither
-   * skipped nor repeated.
+   * A page token is a place in the order of the list: sessions whose place does not change meanwhile are neither skipped
+   * nor repeated. An update moves a session in the order of update times, and a new title in that of titles; nothing
+   * moves one in the order of create times. A list in ascending order of update times may grow at its end for as long as
+   * sessions are updated.
    *
-   * With `label`, only sessions that have all of these labels are listed. Filtering by one label costs no more than no
-   * filter. With several labels, or with `parent_id` as well, the service scans the sessions that have the first label,
-   * so name the rarest one first.
+   * All conditions must be met, and each may be combined with each and with any order. By `update_time`, a list without
+   * conditions, or of one parent, label or owner, or of an owner and a label, costs what it returns, also with
+   * `updated_since` and `updated_until`; by `create_time` and `title`, so does one without conditions, and one of an
+   * owner. For any other list, the service follows the condition that the fewest sessions meet, and returns a page
+   * after it has looked at 10,000 sessions in vain: the page then holds fewer sessions than `limit`, or none, and its
+   * token goes on.
    *
    * An append moves the update time that lists show. On SQLite and in memory, it does so together with the messages, to
    * within a second. On MongoDB, the time follows about a second later; if the process that appended ends before that,
    * lists show a time that is at most a minute older than the last message acknowledged. Errors: `invalid_argument` (a
-   * token of a list with other filters).
+   * token of a list with other filters or another order, an `order_by` that names no order, `updated_since` after
+   * `updated_until`, a `title` without letters and digits).
    *
    * @generated from rpc sessionpool.v1.SessionService.ListSessions
    */

@@ -70,6 +70,11 @@ const FORK = {
 const LABELS = { user: "ada", "a.b/c": "", q: "a=b&c d+é%" };
 const LABELED: Call = ["SessionService.CreateSession", { sessionId: "s", labels: LABELS }];
 
+const TITLED: readonly Call[] = [
+  ["SessionService.CreateSession", { sessionId: "s", title: "a Trip" }],
+  ["SessionService.CreateSession", { sessionId: "t", title: "Zürich trip" }],
+  ["SessionService.CreateSession", { sessionId: "u", title: "trips" }],
+];
 const OWNED: Call = ["SessionService.CreateSession", { sessionId: "s", owner: "ada 京" }];
 const OWNED_SESSION = { sessionId: "s", ...TIMES, messageCount: "0", revision: "$any", owner: "ada 京" };
 
@@ -300,6 +305,43 @@ export const SESSION_ROWS: readonly Row[] = [
     what: "of an owner and without one",
     request: { owner: "ada", noOwner: true },
     error: { code: "invalid_argument", message: "owner and no_owner exclude each other" },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "by title, of a time, with a total",
+    given: TITLED,
+    request: {
+      ...{ orderBy: "title desc", title: "TRIP", withTotal: true },
+      ...{ updatedSince: "2020-01-01T00:00:00Z", updatedUntil: "2200-01-01T00:00:00Z" },
+    },
+    answer: {
+      sessions: [
+        { sessionId: "t", ...TIMES, revision: "$any", title: "Zürich trip" },
+        { sessionId: "s", ...TIMES, revision: "$any", title: "a Trip" },
+      ],
+      totalSize: "2",
+    },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "in an order that there is none of",
+    request: { orderBy: "title asc" },
+    error: {
+      code: "invalid_argument",
+      message: 'order_by is "title asc"; ascending is written without a direction: "title"',
+    },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "with a title without words",
+    request: { title: "..." },
+    error: { code: "invalid_argument", message: "title holds no letter or digit to look for" },
+  },
+  {
+    rpc: "SessionService.ListSessions",
+    what: "of a time that ends before it begins",
+    request: { updatedSince: "2021-01-01T00:00:00Z", updatedUntil: "2020-01-01T00:00:00Z" },
+    error: { code: "invalid_argument", message: "updated_since is after updated_until" },
   },
   {
     rpc: "SessionService.ListSessions",

@@ -8,6 +8,7 @@ import { MOST_TEXT_BYTES } from "../../../domain/attachment.js";
 import { CURRENCIES } from "../../../domain/currencies.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
+import { MOST_TITLE_FILTER_BYTES } from "../../../domain/session-order.js";
 import { MOST_NAME_BYTES, MOST_TOKENS } from "../../../domain/validate-usage.js";
 
 /** A JSON Schema as in OpenAPI 3.1. */
@@ -79,6 +80,12 @@ export function constraintsFor(limits: Limits): Constraints {
     "MessageInfo.timestamp": { pattern: KEPT_YEARS },
     ...USAGE,
     "SearchMessagesRequest.q": { maxLength: MOST_QUERY_BYTES },
+    "ListSessionsRequest.title": { maxLength: MOST_TITLE_FILTER_BYTES },
+    "ListSessionsRequest.order_by": {
+      maxLength: MOST_TITLE_FILTER_BYTES,
+      pattern: "^[ \\t]*((update_time|create_time|title)([ \\t]+desc)?)?[ \\t]*$",
+      examples: ["title"],
+    },
     "CreateTicketRequest.scope": { enum: ["read", "write"] },
     "UploadAttachmentRequest.name": { maxLength: MOST_TEXT_BYTES, pattern: `^[^${CONTROLS}]*$` },
     "Annotation.thumb": { enum: ["", "up", "down"] },

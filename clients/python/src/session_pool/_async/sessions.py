@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -98,13 +98,21 @@ class Sessions(Calls):
         labels: Mapping[str, str] | Iterable[str] = (),
         owner: str = "",
         no_owner: bool = False,
+        order_by: str = "",
+        updated_since: datetime | Timestamp | None = None,
+        updated_until: datetime | Timestamp | None = None,
+        title: str = "",
+        on_total: Callable[[int, bool], object] | None = None,
         view: Literal["basic", "full"] = "basic",
         deleted: bool = False,
         page_size: int | None = None,
     ) -> AsyncIterator[Session]:
-        """Yields all sessions, the most recently updated first.
+        """Yields all sessions, the most recently updated first, or in the order of `order_by`.
 
-        `parent_id` and `labels` select those with this parent and all of these labels, which are a mapping, or texts
+        `order_by` is `update_time`, `create_time` or `title`, with ` desc` after it for the other way. `updated_since`
+        and `updated_until` select by the last update, from one time until before another, and `title` by words that the
+        title must have, all of them. `on_total` is called once, with the number of sessions on all pages and whether
+        that is an estimate. `parent_id` and `labels` select those with this parent and all of these labels, which are a mapping, or texts
         like `key=value`. `owner` selects those of one owner, and `no_owner` those without one. The view `full` adds
         `message_count` and `last_message`, and takes longer. With `deleted`, it yields those that `undelete_session` can
         bring back, the newest delete first; then only `owner` and `no_owner` select. Pages are read as they are needed.
@@ -116,12 +124,20 @@ class Sessions(Calls):
             label=label_filters(labels),
             owner=owner,
             no_owner=no_owner,
+            order_by=order_by,
+            updated_since=optional_timestamp(updated_since),
+            updated_until=optional_timestamp(updated_until),
+            title=title,
+            with_total=on_total is not None,
             view=_VIEWS[view],
             deleted=deleted,
             limit=page_size,
         )
         while True:
             page = await self._again(self.sessions.ListSessions, request)
+            if on_total is not None and request.with_total:
+                on_total(page.total_size, page.total_is_estimate)
+            request.with_total = False
             for session in page.sessions:
                 yield session
             if not page.next_page_token:
