@@ -419,7 +419,7 @@ export class SessionPool {
     );
   }
 
-  /** Lists deleted sessions that can be brought back, the newest delete first; with `owner`, only those of that owner. */
+  /** Lists deleted sessions that can be brought back, the newest delete first; with `owner`, only that owner's. */
   async listDeletedSessions(options: ListDeletedSessionsOptions): Promise<DeletedSessionPage> {
     checkCall(options);
     checkOwner("owner", options.owner);

@@ -4,6 +4,7 @@ import { describeAppends } from "./log-store/appends.js";
 import { describeAttachmentNamings } from "./log-store/attachment-namings.js";
 import { describeAttachmentUploads } from "./log-store/attachment-uploads.js";
 import { describeAttachments } from "./log-store/attachments.js";
+import { describeBin } from "./log-store/bin.js";
 import { describeConnections } from "./log-store/connections.js";
 import { describeCosts } from "./log-store/costs.js";
 import { describeCounts } from "./log-store/counts.js";
@@ -62,6 +63,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
 
     describeRecords(subject);
     describeRecordLists(subject);
+    describeBin(subject);
     describeRecordQueries(subject);
     describeCounts(subject);
     describeAppends(subject);

@@ -1373,10 +1373,10 @@ export const SessionService: GenService<{
    * Brings back a deleted session as it was, with its messages, title, metadata, labels and owner.
    *
    * This is possible until its `purge_time`: for `--undelete-days` after DeleteSession, if the server that deleted it
-   * has that flag, but not beyond its `expire_time` or the server's `--retention-days`. Of several deleted sessions with
-   * this id, the last one is brought back. Its `revision` is one higher and its `update_time` is now. Drafts and tickets
-   * had ended with the delete. A retry returns the session, unless it was changed since other than by appends. Errors:
-   * `not_found` (there is no such deleted session), `already_exists` (another session has the id now),
+   * has that flag, but not beyond its `expire_time` or the server's `--retention-days`. Of several deleted sessions
+   * with this id, the last one is brought back. Its `revision` is one higher and its `update_time` is now. Drafts and
+   * tickets had ended with the delete. A retry returns the session, unless it was changed since other than by appends.
+   * Errors: `not_found` (there is no such deleted session), `already_exists` (another session has the id now),
    * `resource_exhausted` (a quota has no room for another session).
    *
    * @generated from rpc sessionpool.v1.SessionService.UndeleteSession

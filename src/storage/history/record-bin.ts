@@ -21,7 +21,7 @@ export interface RecordBin {
   /** Reads an index, so that a page costs the same however many there are, also with a filter. */
   list(filter: BinFilter, page: BinPage, call?: Call): Promise<readonly SessionRecord[]>;
 
-  /** At most `limit` of them whose `bin.purgeTimeMicros` is at most this, whatever their `forks`; the earliest first. */
+  /** At most `limit` of them whose `bin.purgeTimeMicros` is at most this, whatever their `forks`; earliest first. */
   listDue(untilMicros: number, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 
   /**

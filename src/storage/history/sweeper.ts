@@ -135,7 +135,7 @@ export class Sweeper {
     }
   }
 
-  /** Makes plain tombstones of deleted sessions that cannot be brought back any more, whether or not they have forks. */
+  /** Makes plain tombstones of deleted sessions that cannot be brought back any more, also of those with forks. */
   async #emptyBin(failures: SweepFailures, call: Call): Promise<void> {
     const { store } = this.#context;
     if (store.bin === undefined) return;

@@ -183,7 +183,7 @@ export function describeBin(subject: StorageProviderSubject): void {
       await refusal(short.undeleteSession("short"), "not_found");
       expect(await listed(short)).toEqual(["long"]);
       expect(await sweepAway(subject)).toMatchObject({ sessions: 1 });
-      expect(await isStored()).toBe(false);
+      expect((await subject.store?.().scanRecords("", 10))?.map(({ sessionId }) => sessionId)).toEqual(["long"]);
       await open().undeleteSession("long");
       expect(await sweepAway(subject)).toMatchObject({ sessions: 0 });
       expect(await history(subject.other, "long")).toEqual(["m1"]);

@@ -98,6 +98,20 @@ export function describeSessionFeed(subject: StorageProviderSubject): void {
       reader.close();
     });
 
+    it("tells of a session that is brought back as of a new one", async (test) => {
+      if (skipped() || subject.store?.().bin === undefined) return test.skip("the store has no feed or no bin");
+      const keeping = subject.open({ undeleteMs: 86_400_000 });
+      await sessionWith(keeping, "s", ["m1"]);
+      const reader = await Reader.open(quick());
+      await keeping.deleteSession("s");
+      await reader.until("s", "gone");
+      reader.kinds();
+      await keeping.undeleteSession("s");
+      await reader.until("s", await stateOf("s"));
+      expect(reader.kinds()).toContain("created s");
+      reader.close();
+    });
+
     it("resumes after an event with everything since, also what was deleted and made again", async (test) => {
       if (skipped()) return test.skip("the store has no feed");
       for (const id of ["a", "b", "c"]) await sessionWith(subject.provider, id, ["m1"]);
