@@ -8,6 +8,7 @@ import {
   addHealthOptions,
   addServeOptions,
   addSweepOptions,
+  readFeedRetention,
   readRetention,
   readServeConfig,
   undeleteFlag,
@@ -73,12 +74,13 @@ addServeOptions(program.command("serve").description("serve gRPC, REST, Connect 
 addSweepOptions(withAudit(addStorageOption(program.command("sweep"))))
   .description("delete what has expired, and clear away what deleted and changed sessions left behind")
   .option("--repair", "also recount forks and delete what no record owns; only while no server runs", false)
-  .action(async ({ storage, repair, retentionDays, attachmentIdleS, auditLog }) =>
+  .action(async ({ storage, repair, retentionDays, attachmentIdleS, feedRetentionH, auditLog }) =>
     audited({ auditLog }, "sweep", { repair }, async () =>
       (await commands.sweep()).sweep(storage, {
         repair,
         retentionMs: readRetention(retentionDays),
         attachmentIdleMs: attachmentIdleS * 1000,
+        feedRetentionMs: readFeedRetention(feedRetentionH),
       }),
     ),
   );

@@ -68,6 +68,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     quotas: config.quotas,
     retentionMs: config.retentionMs,
     undeleteMs: config.undeleteMs,
+    feedRetentionMs: config.feedRetentionMs,
     draftTimeoutMs: config.draftTimeoutMs,
     attachmentIdleMs: config.attachmentIdleMs,
     search: config.search,

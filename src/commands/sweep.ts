@@ -10,7 +10,15 @@ import { withPools } from "./with-pools.js";
  */
 export async function sweep(
   storageUrl: string,
-  { repair, ...times }: { readonly repair: boolean; readonly retentionMs: number; readonly attachmentIdleMs: number },
+  {
+    repair,
+    ...times
+  }: {
+    readonly repair: boolean;
+    readonly retentionMs: number;
+    readonly attachmentIdleMs: number;
+    readonly feedRetentionMs: number;
+  },
 ): Promise<void> {
   const bar = new SingleBar({ format: "Sweeping {spinner} {done}", stream: process.stderr, noTTYOutput: false });
   bar.start(1, 0, { done: "", spinner: "" });

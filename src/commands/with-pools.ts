@@ -19,6 +19,7 @@ export interface CommandOptions {
   readonly limits?: Limits | undefined;
   readonly retentionMs?: number;
   readonly attachmentIdleMs?: number;
+  readonly feedRetentionMs?: number;
   /** For how long sessions that it deletes can be brought back; 0 when absent. */
   readonly undeleteMs?: number;
   /** Whether messages can be searched, if the store has an index of words. */
@@ -37,6 +38,7 @@ export async function withPools<T>(
     limits = DEFAULT_LIMITS,
     retentionMs,
     attachmentIdleMs,
+    feedRetentionMs,
     undeleteMs,
     search = false,
   }: CommandOptions = {},
@@ -50,6 +52,7 @@ export async function withPools<T>(
     create: mayCreate,
     retentionMs,
     attachmentIdleMs,
+    feedRetentionMs,
     undeleteMs,
     search: search && "existing",
   });

@@ -1,4 +1,4 @@
-import type { Command, Option } from "commander";
+import { type Command, InvalidArgumentError, type Option } from "commander";
 import type { Limits } from "../domain/limits.js";
 import type { Quotas } from "../domain/quotas.js";
 import type { SearchScope } from "../domain/search.js";
@@ -28,6 +28,10 @@ import {
 import { quotaFlags, readQuotas } from "./quotas.js";
 import { readServerLimits, type ServerLimits, serverLimitFlags } from "./server-limits.js";
 import { addStorageOption } from "./storage-flags.js";
+
+const LEAST_FEED_HOURS = 24;
+/** A year: what is deleted would otherwise pile up for ever. */
+const MOST_FEED_HOURS = 8784;
 
 export { isKeySetUrl, type JwtConfig } from "./auth-flags.js";
 export { DEFAULT_SERVER_LIMITS, type ServerLimits } from "./server-limits.js";
@@ -91,6 +95,8 @@ export interface ServeConfig {
   readonly retentionMs: number;
   /** How long a deleted session can be brought back; 0 for not at all. */
   readonly undeleteMs: number;
+  /** For how long a watch of sessions can be resumed, in milliseconds. */
+  readonly feedRetentionMs: number;
   /** How long running calls may take while the server stops. */
   readonly shutdownMs: number;
   /** Whether OTEL_ variables are set, which turns tracing on. */
@@ -141,6 +147,7 @@ export function addServeOptions(command: Command): Command {
     retentionFlag(),
     undeleteFlag(),
     attachmentIdleFlag(),
+    feedRetentionFlag(),
     flag("--shutdown-s <n>", "seconds that running calls get at the end").default(10).argParser(secondsOrZero),
     ...contentLimitFlags(),
   ];
@@ -155,12 +162,30 @@ function httpAddressFlag(): Option {
 
 /** Adds the flags of the command that deletes what has expired. */
 export function addSweepOptions(command: Command): Command {
-  return command.addOption(retentionFlag()).addOption(attachmentIdleFlag());
+  return command.addOption(retentionFlag()).addOption(attachmentIdleFlag()).addOption(feedRetentionFlag());
 }
 
 function attachmentIdleFlag(): Option {
   const flagged = flag("--attachment-idle-s <n>", "seconds that an attachment is kept which nothing names");
   return flagged.default(86_400).argParser(seconds);
+}
+
+function feedRetentionFlag(): Option {
+  const flagged = flag("--feed-retention-h <n>", "hours for which a watch of sessions can be resumed, at least 24");
+  return flagged.default(LEAST_FEED_HOURS).argParser(feedHours);
+}
+
+function feedHours(text: string): number {
+  const hours = wholeNumber(text);
+  if (hours < LEAST_FEED_HOURS || hours > MOST_FEED_HOURS) {
+    throw new InvalidArgumentError(`It must be from ${LEAST_FEED_HOURS} to ${MOST_FEED_HOURS}.`);
+  }
+  return hours;
+}
+
+/** Converts `--feed-retention-h` to milliseconds. */
+export function readFeedRetention(hours: number): number {
+  return hours * 3_600_000;
 }
 
 function retentionFlag(): Option {
@@ -217,6 +242,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     namespaceIdleMs: (flags.namespaceIdleS as number) * 1000,
     retentionMs: readRetention(flags.retentionDays as number),
     undeleteMs: readUndelete(flags.undeleteDays as number),
+    feedRetentionMs: readFeedRetention(flags.feedRetentionH as number),
     shutdownMs: (flags.shutdownS as number) * 1000,
     tracing: Object.keys(process.env).some((name) => name.startsWith("OTEL_")),
   };

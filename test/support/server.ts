@@ -38,6 +38,7 @@ export const TEST_CONFIG: ServeConfig = {
   undeleteMs: 0,
   sweepIntervalMs: 0,
   draftTimeoutMs: 900_000,
+  feedRetentionMs: 86_400_000,
   attachmentIdleMs: 86_400_000,
   namespaceIdleMs: 900_000,
   shutdownMs: 10_000,

@@ -1033,7 +1033,7 @@ export type WatchSessionsResponse = Message<"sessionpool.v1.WatchSessionsRespons
    */
   event: {
     /**
-     * A session was created.
+     * A session was created, imported or brought back.
      *
      * @generated from field: sessionpool.v1.SessionState created = 1;
      */
@@ -1049,7 +1049,7 @@ export type WatchSessionsResponse = Message<"sessionpool.v1.WatchSessionsRespons
     case: "changed";
   } | {
     /**
-     * A session was deleted or has expired.
+     * A session was deleted, has expired, or was given to another owner than the caller's.
      *
      * @generated from field: sessionpool.v1.SessionGone deleted = 3;
      */
@@ -1389,10 +1389,12 @@ export const SessionService: GenService<{
   /**
    * Follows all sessions of the namespace: tells which were created, changed or deleted, whichever process did it.
    *
-   * Each event is sent at least once, and a watch that resumes after an event misses nothing. One `changed` may stand
-   * for several changes; the last state is always told. With filters, events concern sessions that match them, or did so
-   * before the event. Without `resume_token`, the watch begins now. Errors: `failed_precondition` (`resume_token` is
-   * older than `--feed-retention-h`, so list the sessions anew), `invalid_argument` (a token of another request).
+   * Each event is sent at least once, and a watch that resumes after an event misses nothing, but may get the last
+   * events again. One `changed` may stand for several changes; the last state is always told. With filters, events
+   * concern sessions that match them, or did so before the event. A caller that is bound to an owner is told `deleted`
+   * when a session is given to another owner. Without `resume_token`, the watch begins now, with a heartbeat. Errors:
+   * `failed_precondition` (`resume_token` is older than `--feed-retention-h`, or the store was replaced, so list the
+   * sessions anew), `invalid_argument` (a token of another request).
    *
    * The stream ends with `resource_exhausted` when the reader does not keep up, and with `unavailable` when the server
    * stops. Over plain HTTP, the stream consists of Server-Sent Events if the request asks for them

@@ -33,6 +33,7 @@ describe("the configuration of serve", () => {
       sweepIntervalMs: 300_000,
       namespaceIdleMs: 900_000,
       retentionMs: Number.POSITIVE_INFINITY,
+      feedRetentionMs: 86_400_000,
       attachmentIdleMs: 86_400_000,
       shutdownMs: 10_000,
     });
