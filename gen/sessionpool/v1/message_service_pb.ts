@@ -518,8 +518,8 @@ export type SearchMessagesRequest = Message<"sessionpool.v1.SearchMessagesReques
   limit?: number | undefined;
 
   /**
-   * `next_page_token` of an earlier answer with the same `q`, `label`, `session_id`, `owner`, `no_owner`, `role`, `since`
-   * and `until`.
+   * `next_page_token` of an earlier answer with the same `q`, `label`, `session_id`, `owner`, `no_owner`, `role`,
+   * `since` and `until`.
    *
    * @generated from field: string page_token = 5;
    */
@@ -650,16 +650,17 @@ export type SearchHit = Message<"sessionpool.v1.SearchHit"> & {
   snippet: string;
 
   /**
-   * The matches in `snippet`, in order and without overlaps. Empty when the words occur only after the first MiB of what
-   * is searched in the message.
+   * The matches in `snippet`, in order and without overlaps. Empty when the words occur only after the first MiB of
+   * what is searched in the message.
    *
    * @generated from field: repeated sessionpool.v1.TextRange highlights = 8;
    */
   highlights: TextRange[];
 
   /**
-   * Number of parts before the one that `snippet` is from: the first that has all words, or else the first that has one.
-   * Absent if `snippet` is a title, or a call that only the metadata of the message has, or if there are no `highlights`.
+   * Number of parts before the one that `snippet` is from: the first that has all words, or else the first that has
+   * one. Absent if `snippet` is a title, or a call that only the metadata of the message has, or if there are no
+   * `highlights`.
    *
    * @generated from field: optional int32 part_index = 9;
    */
@@ -904,7 +905,8 @@ export type UpdateMessageRequest = Message<"sessionpool.v1.UpdateMessageRequest"
   message?: MessageWithParts | undefined;
 
   /**
-   * Fields to replace as a whole: `parts`, `info.metadata`, `info.role`, `info.usage`. If absent, all fields that are set.
+   * Fields to replace as a whole: `parts`, `info.metadata`, `info.role`, `info.usage`. If absent, all fields that are
+   * set.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */
@@ -1826,19 +1828,19 @@ export const MessageService: GenService<{
    * Finds messages in all sessions of the namespace by the words in them, newest first.
    *
    * This works only if the server was started with `--search`; otherwise the answer is `unimplemented`. The texts of
-   * parts of type `text` are searched; with `--search all`, also titles of sessions, and the names, arguments and outputs
-   * of tools in all formats that the console knows: of the arguments of a call, and of an output, the first 128 Ki
-   * UTF-16 code units. Reasoning, other metadata and drafts are not searched. A message is found in the session that it
-   * was first written to, as long as that session shows it. It is not found after a truncate, revert or delete has
-   * removed it, or an update has replaced its content, and it is not found in forks, shares and copies that took it over.
-   * A title is found by the words that it has now, unless the search is for a `role`.
+   * parts of type `text` are searched; with `--search all`, also titles of sessions, and the names, arguments and
+   * outputs of tools in all formats that the console knows: of the arguments of a call, and of an output, the first 128
+   * Ki UTF-16 code units. Reasoning, other metadata and drafts are not searched. A message is found in the session that
+   * it was first written to, as long as that session shows it. It is not found after a truncate, revert or delete has
+   * removed it, or an update has replaced its content, and it is not found in forks, shares and copies that took it
+   * over. A title is found by the words that it has now, unless the search is for a `role`.
    *
    * `q` holds words, all of which a message must contain, in any order. The words of a phrase in quotation marks, such
    * as `"several words"`, must follow each other. A `*` directly after a word or phrase matches any continuation of its
    * last word, so `azal*` finds `azaleas`. Case and the accents of letters do not matter. There are no other operators:
    * every character that is neither a letter nor a digit separates words, and `foo-bar` is the same as `"foo bar"`. In
-   * Chinese, Japanese, Thai, Lao, Burmese and Khmer, which are written without spaces, any piece of a text is found, and a
-   * single character counts as a prefix.
+   * Chinese, Japanese, Thai, Lao, Burmese and Khmer, which are written without spaces, any piece of a text is found,
+   * and a single character counts as a prefix.
    *
    * A page may hold fewer hits than requested, or even none, and still have a `next_page_token`, because each call
    * looks at a limited number of messages. While a store is building its index, older messages are found only once they
