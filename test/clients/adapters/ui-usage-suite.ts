@@ -14,7 +14,12 @@ import {
   loadUIMessages,
   saveUIMessages,
 } from "../../../clients/typescript/src/adapters/ai-sdk.js";
-import { createSessionPoolClient, type SessionPoolClient } from "../../../clients/typescript/src/index.js";
+import {
+  Code,
+  ConnectError,
+  createSessionPoolClient,
+  type SessionPoolClient,
+} from "../../../clients/typescript/src/index.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 
 type UIMessage = sdk.UIMessage;
@@ -243,6 +248,29 @@ export function describeUIUsage(name: string): void {
       });
       expect(await numbersIn("continued", "other")).toEqual({ inputTokens: 3, outputTokens: 1 });
       await expect(usageIn("continued")).rejects.toThrow(/not_found/);
+    });
+
+    it("never cost the content, where the server is of an earlier version", async () => {
+      const { updateMessage } = client.messages;
+      const earlier: SessionPoolClient = {
+        ...client,
+        messages: {
+          ...client.messages,
+          updateMessage: async (request, options) => {
+            if (request.updateMask?.paths?.includes("info.usage")) throw new ConnectError("No", Code.InvalidArgument);
+            return await updateMessage(request, options);
+          },
+        },
+      };
+      const answer = (text: string): UIMessage => ({
+        id: "answer",
+        role: "assistant",
+        parts: [{ type: "text", text }],
+      });
+      await saveUIMessages(earlier, "earlier", [answer("Wait")]);
+      for (const text of ["Wait", "Wait. April"])
+        await saveUIMessages(earlier, "earlier", [answer(text)], { run: { steps: [{ usage: usageOf(FIRST) }] } });
+      expect(await loadUIMessages(client, "earlier")).toEqual([answer("Wait. April")]);
     });
 
     it("never cost the message, whatever a model reports", async () => {

@@ -162,6 +162,7 @@ interface Update {
 }
 
 const CONTENT = ["parts", "info.metadata", "info.role"];
+const USAGE = "info.usage";
 
 /**
  * The changes of stored messages. `forms` gets each message as it will be stored, or of those that the caller has not
@@ -183,15 +184,14 @@ async function updatesOf(
     if (isErased(stored)) continue;
     if (isUnchanged || (await isStored(client, sessionId, message, stored))) {
       const usage = usages.ofUnchanged(stored);
-      if (usage !== undefined)
-        updates.push({ messageId: idOf(stored), message: withUsage({}, usage), paths: ["info.usage"] });
+      if (usage !== undefined) updates.push({ messageId: idOf(stored), message: withUsage({}, usage), paths: [USAGE] });
       continue;
     }
     if (before !== undefined && !isSame(fromUIMessage(toUIMessage(stored)), before.stored)) throw changedMeanwhile();
     const form = await keep(client, sessionId, message, { fit: fittedUIMessage, known: listedIds(stored) });
     forms.set(idOf(message), form);
     const usage = usages.ofChanged(message, stored);
-    const paths = usage === undefined ? CONTENT : [...CONTENT, "info.usage"];
+    const paths = usage === undefined ? CONTENT : [...CONTENT, USAGE];
     updates.push({ messageId: idOf(stored), message: withUsage(form, usage), paths });
   }
   return updates;
@@ -217,7 +217,14 @@ async function update(
   sessionId: string,
   { messageId, message, paths }: Update,
 ): Promise<void> {
-  await client.messages.updateMessage({ sessionId, messageId, message, updateMask: { paths: [...paths] } });
+  try {
+    await client.messages.updateMessage({ sessionId, messageId, message, updateMask: { paths: [...paths] } });
+  } catch (error) {
+    const others = paths.filter((path) => path !== USAGE);
+    // A server of an earlier version knows no usage, which must not cost the content.
+    if (!hasCode(error, Code.InvalidArgument) || others.length === paths.length) throw error;
+    if (others.length > 0) await update(client, sessionId, { messageId, message, paths: others });
+  }
 }
 
 /** Appends messages in as few calls as possible, and adds them to those that were seen. */

@@ -66,7 +66,12 @@ export class SessionPoolStore {
     for (const { messageId, usage } of grown) {
       const message = withUsage({}, usage);
       const request = { sessionId, messageId, message, updateMask: { paths: ["info.usage"] } };
-      await unlessMissing(() => this.#client.messages.updateMessage(request));
+      try {
+        await this.#client.messages.updateMessage(request);
+      } catch (error) {
+        // It was removed, or the server is of an earlier version, which knows no usage.
+        if (!hasCode(error, Code.NotFound) && !hasCode(error, Code.InvalidArgument)) throw error;
+      }
     }
     noteAll();
   }

@@ -129,7 +129,9 @@ class SessionPoolStore(SessionStore):
         try:
             await self._client.messages.UpdateMessage(request)
         except grpc.RpcError as error:
-            _ignore(error, grpc.StatusCode.NOT_FOUND)
+            # It was removed, or the server is of an earlier version, which knows no usage.
+            if code_of(error) is not grpc.StatusCode.INVALID_ARGUMENT:
+                _ignore(error, grpc.StatusCode.NOT_FOUND)
 
     async def _append(self, session_id: str, batch: list[MessageWithParts]) -> None:
         fitting = await attach(self._client, session_id, batch, fitted_entry, json_text_type=KEPT)
