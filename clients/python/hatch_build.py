@@ -31,6 +31,7 @@ REPLACEMENTS = {
     "SessionServiceAsyncStub": "SessionServiceStub",
     "TodoServiceAsyncStub": "TodoServiceStub",
     "TodoTrackerServiceAsyncStub": "TodoTrackerServiceStub",
+    "UsageServiceAsyncStub": "UsageServiceStub",
 }
 
 

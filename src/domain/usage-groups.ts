@@ -72,15 +72,15 @@ const NAMES = ["day", "model", "provider", "owner", "session", "tool"] as const;
 const KNOWN = `${NAMES.join(", ")} and label:KEY are known`;
 const MOST_NAMES = 8;
 /** Longer texts are not looked at, so that an error does not repeat them. */
-const MOST_CHARACTERS = 4096;
+export const MOST_GROUP_BY = 4096;
 
 /**
  * Reads names separated by commas, with spaces around them or without. A key with a comma, a quotation mark or spaces at
  * its ends stands in quotation marks, in which a quotation mark is written twice: `label:"a,b"`.
  */
 export function parseGroupBy(text: string): UsageGroup[] {
-  if (text.length > MOST_CHARACTERS) {
-    throw invalidArgument(`group_by has ${text.length} characters; at most ${MOST_CHARACTERS} are allowed`);
+  if (text.length > MOST_GROUP_BY) {
+    throw invalidArgument(`group_by has ${text.length} characters; at most ${MOST_GROUP_BY} are allowed`);
   }
   if (text.trim() === "") return [];
   const groups = splitNames(text).map(parseName);

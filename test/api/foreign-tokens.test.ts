@@ -53,6 +53,10 @@ const LISTS: Readonly<Record<string, readonly JsonObject[]>> = {
   LoadSession: [{ sessionId: "x" }],
   ListMessages: [{ sessionId: "x" }, { sessionId: "x", newestFirst: true }, { sessionId: "x", includeAncestors: true }],
   ListAttachments: [{ sessionId: "x" }],
+  SumUsage: [
+    { groupBy: "session", limit: 1 },
+    { groupBy: "session,label:a", limit: 1, label: ["a=1"] },
+  ],
   SearchMessages: [{ q: "zebra" }, { q: "zebra", sessionId: "x" }, { q: "zebra", label: ["a=1"] }],
 };
 

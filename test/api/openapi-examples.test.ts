@@ -33,6 +33,7 @@ const IN_ORDER = [
   "listAnnotations",
   "updateAnnotation",
   "deleteAnnotation",
+  "sumUsage",
   "revertSession",
   "unrevertSession",
   "createTicket",

@@ -15,6 +15,7 @@ const SERVICES: Readonly<Record<string, keyof SessionPoolClient>> = {
   SessionService: "sessions",
   TodoService: "todos",
   TodoTrackerService: "todoTracker",
+  UsageService: "usage",
 };
 
 /** The fields of requests that no method of the client for Python can set, each with the reason. */

@@ -36,9 +36,17 @@ from sessionpool.v1 import (
     message_service_pb2,
     session_service_pb2,
     todo_service_pb2,
+    usage_service_pb2,
 )
 
-FILES = (annotation_service_pb2, attachment_service_pb2, message_service_pb2, session_service_pb2, todo_service_pb2)
+FILES = (
+    annotation_service_pb2,
+    attachment_service_pb2,
+    message_service_pb2,
+    session_service_pb2,
+    todo_service_pb2,
+    usage_service_pb2,
+)
 VALUES: Mapping[object, Callable[[], object]] = {
     bool: lambda: True,
     bytes: lambda: b"x",

@@ -5,6 +5,7 @@ import { AttachmentService } from "../../../gen/sessionpool/v1/attachment_servic
 import { MessageService } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { type CreateTicketResponse, SessionService } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoService, TodoTrackerService } from "../../../gen/sessionpool/v1/todo_service_pb.js";
+import { UsageService } from "../../../gen/sessionpool/v1/usage_service_pb.js";
 import { type Download, type DownloadOptions, download } from "./download.js";
 import { type DraftOptions, type DraftWriter, startDraft } from "./draft.js";
 import { hasFetchStreams, openByEventSource, type Server } from "./event-source.js";
@@ -20,7 +21,10 @@ import {
   type SearchHit,
   type SearchOptions,
   type Session,
+  type SumUsageOptions,
   search,
+  sumUsage,
+  type UsageRow,
 } from "./lists.js";
 import {
   type Appended,
@@ -77,6 +81,7 @@ export interface SessionPoolClient {
   readonly attachments: ServiceClient<typeof AttachmentService>;
   /** Notes and feedback on messages. */
   readonly annotations: ServiceClient<typeof AnnotationService>;
+  readonly usage: ServiceClient<typeof UsageService>;
   /** Served only by the gRPC port, so it needs a `transport` that speaks gRPC. */
   readonly todoTracker: ServiceClient<typeof TodoTrackerService>;
   /**
@@ -97,6 +102,11 @@ export interface SessionPoolClient {
    * Throws `unimplemented` if the server has no index.
    */
   search(q: string, options?: SearchOptions): AsyncGenerator<SearchHit, void, undefined>;
+  /**
+   * Sums of usage by groups, in the order of SumUsage: calls, tokens, cost and time. While the service adds up, the
+   * first row takes several requests.
+   */
+  sumUsage(options?: SumUsageOptions): AsyncGenerator<UsageRow, void, undefined>;
   /**
    * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
    * anything, with a fresh key if the old one has expired. Throws the service's error when the session is unknown or
@@ -159,6 +169,7 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
   const messages = createServiceClient(MessageService, transport, policy);
   const sessions = createServiceClient(SessionService, transport, policy);
   const attachments = createServiceClient(AttachmentService, transport, policy);
+  const usage = createServiceClient(UsageService, transport, policy);
   const annotations = createServiceClient(AnnotationService, transport, policy);
   const openStream: OpenWatch = (sessionId, start, signal) =>
     messages.watchMessages({ sessionId, ...start }, { signal });
@@ -167,6 +178,7 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
     messages,
     attachments,
     annotations,
+    usage,
     todos: createServiceClient(TodoService, transport, policy),
     todoTracker: createServiceClient(TodoTrackerService, transport, policy),
     append: (sessionId, added, appendOptions) => append(messages, sessionId, added, appendOptions),
@@ -174,6 +186,7 @@ export function createSessionPoolClient(options: SessionPoolClientOptions = {}):
     history: (sessionId, historyOptions) => history(messages, sessionId, historyOptions),
     listSessions: (listOptions) => listSessions(sessions, listOptions),
     search: (q, searchOptions) => search(messages, q, searchOptions),
+    sumUsage: (sumOptions) => sumUsage(usage, sumOptions),
     uploadAttachment: (sessionId, source, uploadOptions) =>
       upload(rest, policy.retries, sessionId, source, uploadOptions),
     downloadAttachment: (sessionId, attachmentId, downloadOptions) =>

@@ -21,6 +21,8 @@ export type {
   SearchHit,
   SearchOptions,
   Session,
+  SumUsageOptions,
+  UsageRow,
 } from "./lists.js";
 export {
   type Appended,

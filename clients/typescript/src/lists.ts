@@ -10,6 +10,7 @@ import type {
   SessionView,
   Session as StoredSession,
 } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import type { UsageRow as UsageRowMessage, UsageService } from "../../../gen/sessionpool/v1/usage_service_pb.js";
 import type { WithNumbers } from "./int64.js";
 import { type PageOptions, pages } from "./pages.js";
 import type { ServiceClient } from "./service-client.js";
@@ -23,6 +24,9 @@ export type Annotation = WithNumbers<StoredAnnotation>;
 
 /** A message that a search has found. */
 export type SearchHit = WithNumbers<SearchHitMessage>;
+
+/** The sums of one group. */
+export type UsageRow = WithNumbers<UsageRowMessage>;
 
 export interface ListSessionsOptions extends PageOptions {
   /** Only sessions with this parent. */
@@ -100,6 +104,43 @@ export async function* search(
   const filter = { q, label: [...label], sessionId, owner, noOwner, role, since, until };
   const all = pages(paging, (page, call) => messages.searchMessages({ ...filter, ...page }, call));
   for await (const page of all) yield* page.hits;
+}
+
+export interface SumUsageOptions extends PageOptions {
+  /** Names separated by commas, such as `day,model`; one row when absent. */
+  readonly groupBy?: string;
+  /** IANA time zone of the days; UTC when absent. */
+  readonly timeZone?: string;
+  /** Only messages with a timestamp at or after this time. */
+  readonly since?: Date | Timestamp;
+  /** Only messages with an earlier timestamp. */
+  readonly until?: Date | Timestamp;
+  /** Only messages of sessions with all of these labels, each written `key=value`; at most 32. */
+  readonly label?: readonly string[];
+  /** Only messages of this session. */
+  readonly sessionId?: string;
+  /** Only messages of sessions of this owner. */
+  readonly owner?: string;
+  /** Only messages of sessions without an owner. Must not be combined with `owner`. */
+  readonly noOwner?: boolean;
+  /** Only messages of this model. */
+  readonly model?: string;
+  /** Is told how much of the work is done, from 0 to 1, while there are no rows yet. */
+  readonly onProgress?: (progress: number) => void;
+}
+
+/** All rows of SumUsage, in its order. */
+export async function* sumUsage(
+  usage: ServiceClient<typeof UsageService>,
+  { label = [], sessionId = "", owner = "", noOwner = false, model = "", ...rest }: SumUsageOptions = {},
+): AsyncGenerator<UsageRow, void, undefined> {
+  const { groupBy = "", timeZone = "", since, until, onProgress, ...paging } = rest;
+  const request = { label: [...label], sessionId, owner, noOwner, model, groupBy, timeZone, since, until };
+  const all = pages(paging, (page, call) => usage.sumUsage({ ...request, ...page }, call));
+  for await (const page of all) {
+    if (page.rows.length === 0 && page.nextPageToken !== "") onProgress?.(page.progress);
+    yield* page.rows;
+  }
 }
 
 /** All attachments that a session shows, by id. */

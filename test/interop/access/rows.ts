@@ -90,6 +90,10 @@ export const ACCESS_ROWS: Readonly<Record<Rpc, AccessRow | readonly AccessRow[]>
     { ...READ, what: "in it", request: (sessionId) => ({ sessionId, q: "word" }) },
     { scope: "read", ticket: "none", about: "list", what: "in all", request: () => ({ q: "word", limit: 1000 }) },
   ],
+  "UsageService.SumUsage": [
+    { ...READ, ticket: "none", what: "in it", request: (sessionId) => ({ sessionId, groupBy: "day" }) },
+    { scope: "read", ticket: "none", about: "list", what: "in all", request: () => ({ groupBy: "session" }) },
+  ],
   "MessageService.CountMessages": { ...READ, request: (sessionId) => ({ sessionId }) },
   "MessageService.CopyMessages": [
     { ...KEY_WRITE, what: "from it", request: (sessionId, { own }) => ({ sessionId, targetSessionId: own }) },

@@ -61,6 +61,7 @@ export const REST_PATHS: Readonly<Record<Rpc, RestCall>> = {
     method: "DELETE",
     path: "/session/{sessionId}/attachment/{attachmentId}",
   },
+  "UsageService.SumUsage": { method: "GET", path: "/usage" },
   "AnnotationService.CreateAnnotation": {
     method: "POST",
     path: "/session/{sessionId}/annotation",

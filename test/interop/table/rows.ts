@@ -7,6 +7,7 @@ import type { Row } from "./row.js";
 import { SEARCH_ROWS } from "./search-rows.js";
 import { SESSION_ROWS } from "./session-rows.js";
 import { TODO_ROWS } from "./todo-rows.js";
+import { USAGE_ROWS } from "./usage-rows.js";
 
 /** The interop table: for every RPC, calls that succeed and each error that is its own. */
 export const ROWS: readonly Row[] = [
@@ -16,6 +17,7 @@ export const ROWS: readonly Row[] = [
   ...SEARCH_ROWS,
   ...DRAFT_ROWS,
   ...ANNOTATION_ROWS,
+  ...USAGE_ROWS,
   ...ATTACHMENT_ROWS,
   ...TODO_ROWS,
 ];

@@ -18,6 +18,7 @@ const READS = [
   "GetAttachment",
   "ListAttachments",
   "ListAnnotations",
+  "SumUsage",
   "ListTodos",
 ];
 

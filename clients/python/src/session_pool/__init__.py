@@ -28,7 +28,7 @@ from sessionpool.v1.message_service_pb2 import (
 from sessionpool.v1.message_service_pb2 import Draft as OpenDraft
 from sessionpool.v1.session_service_pb2 import LoadSessionResponse, Session
 from sessionpool.v1.todo_service_pb2 import Todo
-from sessionpool.v1.usage_service_pb2 import Usage, UsageSums
+from sessionpool.v1.usage_service_pb2 import Usage, UsageRow, UsageSums
 
 from session_pool._async.client import AsyncSessionPoolClient
 from session_pool._async.download import AsyncDownload
@@ -66,6 +66,7 @@ __all__ = [
     "SessionPoolError",
     "Todo",
     "Usage",
+    "UsageRow",
     "UsageSums",
     "WatchMessagesResponse",
     "from_struct",

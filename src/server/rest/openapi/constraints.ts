@@ -9,6 +9,7 @@ import { CURRENCIES } from "../../../domain/currencies.js";
 import type { Limits } from "../../../domain/limits.js";
 import { MOST_QUERY_BYTES } from "../../../domain/search.js";
 import { MOST_TITLE_FILTER_BYTES } from "../../../domain/session-order.js";
+import { MOST_GROUP_BY } from "../../../domain/usage-groups.js";
 import { MOST_NAME_BYTES, MOST_TOKENS } from "../../../domain/validate-usage.js";
 
 /** A JSON Schema as in OpenAPI 3.1. */
@@ -86,6 +87,9 @@ export function constraintsFor(limits: Limits): Constraints {
       pattern: "^[ \\t]*((update_time|create_time|title)([ \\t]+desc)?)?[ \\t]*$",
       examples: ["title"],
     },
+    "SumUsageRequest.group_by": { maxLength: MOST_GROUP_BY, examples: ["day,model"] },
+    "SumUsageRequest.time_zone": { maxLength: 128, examples: ["Europe/Berlin"] },
+    "SumUsageRequest.model": USED_NAME,
     "CreateTicketRequest.scope": { enum: ["read", "write"] },
     "UploadAttachmentRequest.name": { maxLength: MOST_TEXT_BYTES, pattern: `^[^${CONTROLS}]*$` },
     "Annotation.thumb": { enum: ["", "up", "down"] },

@@ -8,6 +8,7 @@ from sessionpool.v1.attachment_service_pb2_grpc import AttachmentServiceStub
 from sessionpool.v1.message_service_pb2_grpc import MessageServiceStub
 from sessionpool.v1.session_service_pb2_grpc import SessionServiceStub
 from sessionpool.v1.todo_service_pb2_grpc import TodoServiceStub, TodoTrackerServiceStub
+from sessionpool.v1.usage_service_pb2_grpc import UsageServiceStub
 
 from session_pool.address import parse_address
 from session_pool.errors import SessionPoolError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sessionpool.v1.message_service_pb2_grpc import MessageServiceAsyncStub
     from sessionpool.v1.session_service_pb2_grpc import SessionServiceAsyncStub
     from sessionpool.v1.todo_service_pb2_grpc import TodoServiceAsyncStub, TodoTrackerServiceAsyncStub
+    from sessionpool.v1.usage_service_pb2_grpc import UsageServiceAsyncStub
     from typing_extensions import Self
 
     from session_pool.transport import AsyncKey, AsyncUnary
@@ -40,6 +42,7 @@ class Calls:
     messages: MessageServiceAsyncStub
     """The stub with every RPC of MessageService, for the messages of `sessionpool.v1.message_service_pb2`."""
     annotations: AnnotationServiceAsyncStub
+    usage: UsageServiceAsyncStub
     """The stub with every RPC of AnnotationService, for the messages of `sessionpool.v1.annotation_service_pb2`."""
     attachments: AttachmentServiceAsyncStub
     """The stub with every RPC of AttachmentService, for the messages of `sessionpool.v1.attachment_service_pb2`."""
@@ -83,6 +86,7 @@ class Calls:
         self.sessions = SessionServiceStub(self._channel)
         self.messages = MessageServiceStub(self._channel)
         self.annotations = AnnotationServiceStub(self._channel)
+        self.usage = UsageServiceStub(self._channel)
         self.attachments = AttachmentServiceStub(self._channel)
         self.todos = TodoServiceStub(self._channel)
         self.todo_tracker = TodoTrackerServiceStub(self._channel)

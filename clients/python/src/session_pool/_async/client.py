@@ -6,10 +6,11 @@ from session_pool._async.drafting import Drafting
 from session_pool._async.history import History
 from session_pool._async.sessions import Sessions
 from session_pool._async.todos import Todos
+from session_pool._async.usage import Summing
 from session_pool._async.watch import Watching
 
 
-class AsyncSessionPoolClient(Sessions, History, Drafting, Watching, Attachments, Annotations, Todos):
+class AsyncSessionPoolClient(Sessions, History, Drafting, Watching, Attachments, Annotations, Summing, Todos):
     """A client of one server. It keeps its connection until `close` or the end of the `with` block.
 
     Reads, and calls that make something, are sent again when the server cannot be reached or does not answer in time.
