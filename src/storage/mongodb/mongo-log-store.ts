@@ -15,6 +15,7 @@ import type {
   RecordBin,
   RecordFilter,
   RecordPage,
+  RecordQueries,
   Segment,
   SessionRecord,
   Tail,
@@ -23,6 +24,7 @@ import type {
   UsageFilter,
   UsageRows,
 } from "../history/log-store.js";
+import { QueryPlanner } from "../history/query-planner.js";
 import { MongoAppender } from "./mongo-appender.js";
 import { MongoAttachmentRows } from "./mongo-attachment-rows.js";
 import { MongoAttachmentTable } from "./mongo-attachment-table.js";
@@ -40,6 +42,7 @@ import { MongoSealer } from "./mongo-sealer.js";
 import { MongoSearch } from "./mongo-search.js";
 import { MongoTodos } from "./mongo-todos.js";
 import { MongoUsageReads } from "./mongo-usage-reads.js";
+import { RecordFinder } from "./record-finder.js";
 import type { SafeReads } from "./safe-reads.js";
 import { termsField } from "./search-words.js";
 import type { ServerClock } from "./server-clock.js";
@@ -74,6 +77,7 @@ export class MongoLogStore implements LogStore {
   readonly #erasures: MongoErasures;
   readonly #todos: MongoTodos;
   readonly attachments: AttachmentTable;
+  readonly queries: RecordQueries;
   readonly bin: RecordBin;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
@@ -85,6 +89,7 @@ export class MongoLogStore implements LogStore {
     this.#shared = shared;
     this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
     this.#lists = new MongoRecordLists(namespace, sessions, commands);
+    this.queries = new QueryPlanner(new RecordFinder(namespace, sessions, commands));
     const termsOf = indexed && ((entry: Entry) => termsField(namespace, entry, indexed));
     this.#appender = new MongoAppender(messages, commands, ids, safeReads, termsOf);
     this.#sealer = new MongoSealer(messages, commands, ids);

@@ -6,14 +6,13 @@ import type { AttachmentDocument, PieceDocument } from "./attachment-document.js
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import type { RecordDocument } from "./record-document.js";
+import { LIVING, listingFields, type RecordDocument } from "./record-document.js";
 
 /**
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and
  * records name their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments. Since 5,
- * they may have usage, and deleted
- * sessions may be kept.
+ * they may have usage, deleted sessions may be kept, and lists find sessions by their titles.
  */
 export const SCHEMA_VERSION = 5;
 
@@ -54,6 +53,8 @@ export interface MongoIndex {
   readonly ifPresent?: string;
 }
 
+/** How many sessions of an earlier version are listed at a time. */
+const LISTED_AT_ONCE = 500;
 const INDEXED = ["messages", "sessions", "attachments", "attachment_pieces"] as const;
 
 /** The names of indexes, which errors of the server and hints to it use. */
@@ -122,6 +123,36 @@ export const INDEXES: readonly MongoIndex[] = [
     collection: "sessions",
     name: "namespace_expire",
     key: { namespace: 1, tombstone: 1, expire_time: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_create",
+    key: { namespace: 1, tombstone: 1, create_time: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_title",
+    key: { namespace: 1, tombstone: 1, title_key: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_owner_create",
+    key: { namespace: 1, owner: 1, tombstone: 1, create_time: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_owner_title",
+    key: { namespace: 1, owner: 1, tombstone: 1, title_key: 1, session_id: 1 },
+    unique: false,
+  },
+  {
+    collection: "sessions",
+    name: "namespace_title_word",
+    key: { namespace: 1, title_words: 1, tombstone: 1 },
     unique: false,
   },
   { collection: "sessions", name: "namespace_sweep", key: { namespace: 1, forks: 1, sweep_time: 1 }, unique: false },
@@ -254,8 +285,36 @@ export async function prepareDatabase(
       indexes.filter((index) => index.collection === collection),
     );
   }
+  if (found?.version !== undefined && found.version < 5) await listSessions(collectionsOf(db).sessions, commands);
   await storeVersion(schema, commands, found);
   return isSearched ? await prepareSearch(db, commands, search) : undefined;
+}
+
+/**
+ * Adds what lists find sessions by to those of an earlier version. The version is stored afterwards, so another start
+ * goes on if this one is ended.
+ */
+async function listSessions(sessions: MongoCollections["sessions"], commands: MongoCommands): Promise<void> {
+  const missing = { tombstone: LIVING, title_key: { $exists: false } };
+  for (let after = ""; ; ) {
+    const found = await commands.read(undefined, (limits) =>
+      sessions
+        .find({ _id: { $gt: after }, ...missing }, { ...limits, limit: LISTED_AT_ONCE, batchSize: LISTED_AT_ONCE + 1 })
+        .project<Pick<RecordDocument, "_id" | "title">>({ title: 1 })
+        .sort({ _id: 1 })
+        .hint("_id_")
+        .toArray(),
+    );
+    const last = found.at(-1);
+    if (last === undefined) return;
+    const updates = found.map(({ _id, title }) => ({
+      updateOne: { filter: { _id, ...missing }, update: { $set: listingFields(title) } },
+    }));
+    await commands.settle(undefined, () =>
+      commands.write(undefined, (limits) => sessions.bulkWrite(updates, { ...limits, ordered: false })),
+    );
+    after = last._id;
+  }
 }
 
 async function storeVersion(

@@ -1,6 +1,7 @@
 import type { Document, Long, ObjectId } from "mongodb";
 import type { JsonObject } from "../../domain/json.js";
 import { labelsOf, labelTexts } from "../../domain/labels.js";
+import { titleKey, titleWords } from "../../domain/session-order.js";
 import type {
   DraftRef,
   EditMark,
@@ -35,6 +36,10 @@ export interface RecordDocument {
   readonly fork_point_id: string;
   readonly inherited_count: number;
   readonly title: string;
+  /** What lists are ordered by, as `titleKey` makes it; absent in what does not live. */
+  readonly title_key?: string;
+  /** As `titleWords` finds them; absent when there are none, and in what does not live. */
+  readonly title_words?: readonly string[];
   /** JSON text. */
   readonly metadata?: string;
   /** Each as `key=value`; absent when there are none. */
@@ -204,6 +209,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     fork_point_id: record.forkPointId,
     inherited_count: record.inheritedCount,
     title: record.title,
+    ...(!record.deleted && listingFields(record.title)),
     ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
     ...(labels === undefined ? {} : { labels: labelTexts(labels) }),
     ...(record.owner !== undefined && { owner: record.owner }),
@@ -247,6 +253,12 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     sweep_time: sweepAtMs === null ? null : new Date(sweepAtMs),
     write,
   };
+}
+
+/** What lists find a living session by. */
+export function listingFields(title: string): Pick<RecordDocument, "title_key" | "title_words"> {
+  const words = titleWords(title);
+  return { title_key: titleKey(title), ...(words.length > 0 && { title_words: words }) };
 }
 
 /** Who may see a session, and whose quotas count it. */
