@@ -59,6 +59,8 @@ export class MessageBody implements BodyContent {
   #text: string | undefined;
   #storedBytes: number | undefined;
   #attachments: readonly NamedAttachment[] | undefined;
+  /** What is known of the usage of values, once it was asked for. */
+  #usage: { readonly known: Usage | undefined } | undefined;
   /** What the first line of a stored text says besides the sizes, once it was read. */
   #front: Front | undefined;
 
@@ -105,7 +107,9 @@ export class MessageBody implements BodyContent {
   get usage(): Usage | undefined {
     if (this.#stored !== undefined) return this.#readFront(this.#stored).usage;
     const usage = this.#content?.usage;
-    return this.#isFrozen ? usage : usage && knownUsage(usage);
+    if (usage === undefined || this.#isFrozen) return usage;
+    this.#usage ??= { known: knownUsage(usage) };
+    return this.#usage.known;
   }
 
   /** The attachments that the body names and that are stored, each once. */

@@ -24,9 +24,16 @@ export function hasUsage(usage: Usage | undefined): usage is Usage {
 
 /** The usage with only what is known; undefined if that is nothing. */
 export function knownUsage(usage: Usage | undefined): Usage | undefined {
-  if (!hasUsage(usage)) return undefined;
-  const known = FIELDS.map((field) => [field, storedValue(usage, field)]).filter(([, value]) => value !== null);
-  return Object.fromEntries(known);
+  if (usage === undefined) return undefined;
+  const known: Record<string, Value> = {};
+  let isEmpty = true;
+  for (const field of FIELDS) {
+    const value = storedValue(usage, field);
+    if (value === null) continue;
+    known[field] = value;
+    isEmpty = false;
+  }
+  return isEmpty ? undefined : (known as Usage);
 }
 
 /** Whether both say the same; what is absent and what is empty are equal. */

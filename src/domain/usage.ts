@@ -80,15 +80,18 @@ export function sumsOf(usage: Usage): UsageSums {
 }
 
 export function plusUsage(a: UsageSums, b: UsageSums): UsageSums {
+  if (a.calls === 0) return b;
   return combined(a, b, 1);
 }
 
 /** `b` is part of `a`. */
 export function minusUsage(a: UsageSums, b: UsageSums): UsageSums {
+  if (a.calls === b.calls) return NO_USAGE;
   return combined(a, b, -1);
 }
 
 function combined(a: UsageSums, b: UsageSums, sign: 1 | -1): UsageSums {
+  if (b.calls === 0) return a;
   return {
     calls: a.calls + sign * b.calls,
     inputTokens: a.inputTokens + sign * b.inputTokens,

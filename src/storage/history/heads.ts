@@ -105,8 +105,9 @@ export class HistoryContext {
     return found.head;
   }
 
-  remember(head: Head): void {
-    const { sessionId } = head.record;
+  remember(read: Head): void {
+    const { sessionId } = read.record;
+    const head = withKnownSums(read, this.#heads.get(sessionId)?.head);
     this.#heads.delete(sessionId);
     this.#heads.set(sessionId, { head, keptAtMs: this.options.clockMs() });
     if (this.#heads.size > this.options.maxHeads) {
@@ -309,6 +310,13 @@ export class HistoryContext {
     if (!this.store.knownTimeMs) return false;
     return this.isOld(head.atMs) || this.options.clockMs() - keptAtMs > this.options.staleMs;
   }
+}
+
+/** The head with the sums of usage that an earlier head of the same log at the same place has. */
+function withKnownSums(head: Head, before: Head | undefined): Head {
+  if (head.usageSums !== undefined || before?.usageSums === undefined) return head;
+  const isSame = before.record.log === head.record.log && before.seq === head.seq;
+  return isSame ? { ...head, usageSums: before.usageSums } : head;
 }
 
 /** The timestamp of the last message of a record's segments; null when it has none, where the record holds a 0. */

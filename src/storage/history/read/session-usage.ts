@@ -84,6 +84,8 @@ async function sumsOfRange(
   };
   const all = between(first.sums.all, last.all, true);
   const isFirst = first.originSessionId === sessionId;
+  const isAllOwn = owner === sessionId && last.own.calls === last.all.calls;
+  if (isAllOwn) return { all, own: all };
   if (owner === sessionId) return { all, own: between(first.sums.own, last.own, isFirst) };
   const own = last.foreign.get(sessionId);
   if (own !== undefined) {
