@@ -75,8 +75,8 @@ const MOST_NAMES = 8;
 export const MOST_GROUP_BY = 4096;
 
 /**
- * Reads names separated by commas, with spaces around them or without. A key with a comma, a quotation mark or spaces at
- * its ends stands in quotation marks, in which a quotation mark is written twice: `label:"a,b"`.
+ * Reads names separated by commas, with spaces around them or without. A key with a comma, a quotation mark or spaces
+ * at its ends stands in quotation marks, in which a quotation mark is written twice: `label:"a,b"`.
  */
 export function parseGroupBy(text: string): UsageGroup[] {
   if (text.length > MOST_GROUP_BY) {

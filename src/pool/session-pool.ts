@@ -165,8 +165,8 @@ export class SessionPool {
   }
 
   /**
-   * Adds up the usage of messages by groups, each session's own messages as far as it shows them. While the sums are not
-   * complete, a page has no rows, and `next` continues. `not_found`: there is no session `sessionId`.
+   * Adds up the usage of messages by groups, each session's own messages as far as it shows them. While the sums are
+   * not complete, a page has no rows, and `next` continues. `not_found`: there is no session `sessionId`.
    * `resource_exhausted`: too many sums are being made.
    */
   async sumUsage(options: SumUsageOptions): Promise<UsagePage> {

@@ -380,9 +380,9 @@ export abstract class StorageProvider {
   /**
    * Adds up the usage of messages by groups. Each session counts the messages that it shows and that were first written
    * to it, as it is at a moment while the sum is made; sessions that live all the while are never left out, and none
-   * counts twice. With `sinceMicros`, sessions whose last change is more than a day before it are left out. A call looks
-   * at a limited number of messages: while the sums are not complete, a page has no rows, and `next` continues, in this
-   * process or, by beginning anew there, in another one. Rows come in the order of their values, each group once and
+   * counts twice. With `sinceMicros`, sessions whose last change is more than a day before it are left out. A call
+   * looks at a limited number of messages: while the sums are not complete, a page has no rows, and `next` continues,
+   * in this process or, by beginning anew there, in another one. Rows come in the order of their values, each group once and
    * whole. `not_found`: no such session. `resource_exhausted`: the process is making too many sums at once.
    */
   sumUsage(_options: SumOptions): Promise<UsagePage> {

@@ -84,10 +84,9 @@ export class RunningSum {
     return { atMs: this.#context.knownMs(), micros: this.#context.storeMicros() };
   }
 
-  /** Whether a sweep may have cleared away what the records name. */
+  /** Whether so much time has passed that a sweep may have cleared away what the records name. */
   #isLate(): boolean {
     const { store, options } = this.#context;
-    // Rule: late-reader-restarts.
     if (store.knownTimeMs) return this.#context.isOld(this.#asOf.atMs);
     return this.#context.storeMicros() - this.#asOf.micros > options.staleMs * 1000;
   }

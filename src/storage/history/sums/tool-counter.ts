@@ -152,7 +152,7 @@ export class ToolCounter implements Adder {
   }
 }
 
-/** Every type of a part that can be a call or a result, and every field of metadata that tells of one, has one of these. */
+/** Every type of a part that can be a call or a result has one of these in it, and so have the fields of metadata. */
 export const TOOL_MARKS = ["tool", "call", "function", "langchain", "claude_agent"] as const;
 
 /** Whether decoding a body may find calls or results. Most messages are texts, which need not be decoded. */

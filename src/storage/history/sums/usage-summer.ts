@@ -26,7 +26,7 @@ const SLICE_MS = 8;
 /** About what a row takes in an answer, without its texts. */
 const ROW_BYTES = 200;
 
-/** The end of the sums that all namespaces of the process work at: one at a time, so that others are not slowed down. */
+/** The end of the sums of all namespaces of the process: one at a time, so that others are not slowed down. */
 let turns: Promise<unknown> = Promise.resolve();
 
 /** Adds up usage in portions, and keeps what it has so far, and finished rows, for the calls that follow. */
