@@ -9,6 +9,7 @@ import { describeConnections } from "./log-store/connections.js";
 import { describeCosts } from "./log-store/costs.js";
 import { describeCounts } from "./log-store/counts.js";
 import { describeErasures } from "./log-store/erasures.js";
+import { describeFeed } from "./log-store/feed.js";
 import { describeFigures } from "./log-store/figures.js";
 import { describeNamespaces } from "./log-store/namespaces.js";
 import { describeNewest } from "./log-store/newest.js";
@@ -72,6 +73,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeNewest(subject);
     describeTexts(subject);
     describeSweeping(subject);
+    describeFeed(subject);
     describeErasures(subject);
     describeUsage(subject);
     describeAttachmentUploads(subject);
