@@ -43,6 +43,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/storage/history/edit/*": ["../append/appender.js", "../erase/eraser.js", "../../../server/server.js"],
   "src/storage/history/drafts/*": ["../edit/editor.js", "../follow/followers.js", "../../../config/config.js"],
   "src/storage/history/erase/*": ["../edit/editor.js", "../append/appender.js", "../../mongodb/log-end.js"],
+  "src/storage/history/feed/*": ["../edit/editor.js", "../../memory/log-table.js", "../../../api/convert.js"],
   "src/storage/history/follow/*": ["../append/appender.js", "../write/placer.js", "../../../api/convert.js"],
   "src/storage/history/transfer/*": [
     "../append/appender.js",
@@ -68,6 +69,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/console/app/view/*": ["../main.js", "../../pages.js", "../../../server/server.js", "node:fs"],
   "src/console/app/view/dialogs/*": ["../../main.js", "../../../../domain/json.js", "node:fs"],
   "src/console/app/view/list/*": ["../../main.js", "../../../../pool/turn-lock.js", "node:fs"],
+  "src/console/app/view/pages/*": ["../../main.js", "../../../../config/config.js", "node:fs"],
   "src/console/app/view/panel/*": ["../../docs/docs.js", "../../../../config/config.js", "node:fs"],
   "src/console/app/view/parts/*": ["../../docs/docs.js", "../../../../gen/gen_pb.js", "node:fs"],
   "src/console/app/docs/*": ["../view/app.js", "../state/ui.js", "../../../server/server.js", "node:fs"],
