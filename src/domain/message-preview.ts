@@ -3,16 +3,15 @@ import type { MessagePreview } from "./session.js";
 
 const MOST_CODE_POINTS = 200;
 
-export function previewOf({
-  id,
-  role,
-  timestampMicros,
-  parts,
-  usage,
-}: Pick<ChatMessage, "id" | "role" | "timestampMicros" | "parts" | "usage">): MessagePreview {
+/** `error`: that of a call that failed in the message; empty when none did. */
+export function previewOf(
+  { id, role, timestampMicros, parts, usage }: Pick<ChatMessage, "id" | "role" | "timestampMicros" | "parts" | "usage">,
+  error = "",
+): MessagePreview {
   const texts = parts.filter(({ type }) => type === "text").map(({ text }) => text);
   const text = firstCodePoints(texts.join("\n"), MOST_CODE_POINTS);
-  return { messageId: id, role, timestampMicros, text, ...(usage && { usage }) };
+  const failed = error !== "" && { error: firstCodePoints(error, MOST_CODE_POINTS) };
+  return { messageId: id, role, timestampMicros, text, ...(usage && { usage }), ...failed };
 }
 
 /** A code point takes at most two units, so it is enough to look at twice as many. */

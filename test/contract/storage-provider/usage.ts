@@ -60,6 +60,23 @@ export function describeUsage(subject: StorageProviderSubject): void {
       expect(sessions[0]?.lastMessage?.usage).toEqual(FULL);
     });
 
+    it("stands beside the error of a failed call in the preview of the last message", async () => {
+      const data = {
+        tool: "bash",
+        callID: "c",
+        state: { status: "error", input: {}, error: `boom${"!".repeat(300)}` },
+      };
+      await sessionWith(subject.provider, "s", [
+        messageAt("m1", 1, { parts: [{ id: "", type: "tool", text: "", data }] }),
+      ]);
+      const preview = async () =>
+        (await subject.other.listSessions({ parentId: "", limit: 1, view: "full" })).sessions[0]?.lastMessage;
+      expect((await preview())?.error).toMatch(/^boom!{100,196}/);
+      expect((await preview())?.error?.length).toBeLessThanOrEqual(200);
+      await subject.provider.logMessages("s", [messageAt("m2", 2)]);
+      expect((await preview())?.error).toBeUndefined();
+    });
+
     it("is content: a repeated append needs the same, and nothing equals one that says nothing", async () => {
       await sessionWith(subject.provider, "s", [messageAt("m1", 1, { usage: {} }), used("m2", 2, 1)]);
       await subject.provider.logMessages("s", [messageAt("m1", 1), used("m2", 2, 1)]);

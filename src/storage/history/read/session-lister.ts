@@ -2,8 +2,9 @@ import type { Call } from "../../../domain/call.js";
 import { NotImplementedError } from "../../../domain/errors.js";
 import { previewOf } from "../../../domain/message-preview.js";
 import { cutAtBytes } from "../../../domain/page.js";
-import type { Session, SessionView } from "../../../domain/session.js";
+import type { MessagePreview, Session, SessionView } from "../../../domain/session.js";
 import { listedSize } from "../../../domain/session-size.js";
+import { failureIn } from "../../../parts/failure.js";
 import type { HistoryContext } from "../heads.js";
 import type {
   Entry,
@@ -114,7 +115,7 @@ export class SessionLister {
           ...recordFields(record),
           messageCount: totalLength(record.segments) + seq,
           reverted: undoAt(record, seq) !== null,
-          ...(last && { lastMessage: previewOf({ ...last, parts: last.body.parts, usage: last.body.usage }) }),
+          ...(last && { lastMessage: previewOfEntry(last) }),
           ...sums[i],
         };
       }),
@@ -128,4 +129,9 @@ export class SessionLister {
     const { entries } = await this.#context.store.readRange(segment.log, segment.last, segment.last, {}, call);
     return entries[0] ?? null;
   }
+}
+
+function previewOfEntry(entry: Entry): MessagePreview {
+  const { parts, metadata, usage } = entry.body;
+  return previewOf({ ...entry, parts, usage }, failureIn([{ info: { metadata }, parts }])?.reason);
 }
