@@ -64,7 +64,7 @@ export function describeBin(subject: LogStoreSubject): void {
       expect(uids(await bin.listDue(110, 10))).toEqual(["u1"]);
       expect(uids(await bin.listDue(120, 10))).toEqual(["u1", "u2"]);
       expect(await bin.listDue(120, 1)).toHaveLength(1);
-      expect(await subject.store.listSweepable(Number.MAX_SAFE_INTEGER / 1000, 10)).toEqual([]);
+      expect(await subject.store.listSweepable(Date.now() * 2, 10)).toEqual([]);
       await replaced(subject.store, first, { bin: undefined });
       expect(uids(await bin.listDue(120, 10))).toEqual(["u2"]);
       expect(uids(await subject.store.listSweepable(0, 10))).toEqual(["u1"]);
