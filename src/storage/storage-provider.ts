@@ -264,8 +264,8 @@ export abstract class StorageProvider {
    * none, the owner, the parent, one label, or the owner and one label, with or without bounds of the update time, by
    * update time; none or the owner by the other orders. For all others, the store reads those who meet the rarest
    * condition, or looks at so many sessions in their order, and the page may hold fewer than `limit`, or none, although
-   * `next` goes on. `full` adds `messageCount` and `lastMessage`; those of one session are as of one moment, not earlier
-   * than the call. A page ends before the limit of bytes, but has at least one session if it found one. With
+   * `next` goes on. `full` adds `messageCount` and `lastMessage`; those of one session are as of one moment, not
+   * earlier than the call. A page ends before the limit of bytes, but has at least one session if it found one. With
    * `withTotal`, the page says how many sessions all pages have together, whatever the cursor: exactly up to some
    * thousands, and estimated from a sample beyond. A provider may refuse what it lacks by NotImplementedError: orders,
    * conditions on update times and titles, and totals.
@@ -368,10 +368,11 @@ export abstract class StorageProvider {
   }
 
   /**
-   * Finds messages by the words of their parts of type `text`, newest first. Each is found in the session that it was
-   * first written to, as long as that session shows it, and not in forks, shares and copies that took it over. A page
-   * may end early, with fewer hits or none; `next` continues after it. `not_found`: no such session. `unimplemented`:
-   * searching is off, or the store cannot search.
+   * Finds messages by the words of their parts of type `text`, newest first; where everything is searched, also by the
+   * names, arguments and outputs of tools in them, and sessions by their titles. Each message is found in the session
+   * that it was first written to, as long as that session shows it, and not in forks, shares and copies that took it
+   * over. A page may end early, with fewer hits or none; `next` continues after it. `not_found`: no such session.
+   * `unimplemented`: searching is off, or the store cannot search.
    */
   searchMessages(_options: SearchOptions): Promise<SearchPage> {
     return this.#lacks("searching messages");
@@ -382,8 +383,8 @@ export abstract class StorageProvider {
    * to it, as it is at a moment while the sum is made; sessions that live all the while are never left out, and none
    * counts twice. With `sinceMicros`, sessions whose last change is more than a day before it are left out. A call
    * looks at a limited number of messages: while the sums are not complete, a page has no rows, and `next` continues,
-   * in this process or, by beginning anew there, in another one. Rows come in the order of their values, each group once and
-   * whole. `not_found`: no such session. `resource_exhausted`: the process is making too many sums at once.
+   * in this process or, by beginning anew there, in another one. Rows come in the order of their values, each group
+   * once and whole. `not_found`: no such session. `resource_exhausted`: the process is making too many sums at once.
    */
   sumUsage(_options: SumOptions): Promise<UsagePage> {
     return this.#lacks("summing usage");
@@ -570,10 +571,10 @@ export abstract class StorageProvider {
    * Follows the sessions of the namespace until the call is aborted: those that the filter holds, or held before a
    * change. `from` is undefined to begin now, or the `at` of an event to continue after it; the same filter must be
    * given then. Each change is told at least once, and the last state of each session is always told, whichever process
-   * has changed it. Begins with a heartbeat. Resolves once the beginning is fixed. A session that the caller may not see
-   * any more is told as deleted. `failed_precondition`: `from` is older than the feed is kept, or belongs to a store
-   * that was replaced. `permission_denied`: the caller has a ticket. Events end with `resource_exhausted` when the
-   * reader takes nothing while much waits.
+   * has changed it. Begins with a heartbeat. Resolves once the beginning is fixed. A session that the caller may not
+   * see any more is told as deleted. `failed_precondition`: `from` is older than the feed is kept, or belongs to a
+   * store that was replaced. `permission_denied`: the caller has a ticket. Events end with `resource_exhausted` when
+   * the reader takes nothing while much waits.
    */
   watchSessions(_filter: FeedFilter, _from: string | undefined, _call?: Call): Promise<AsyncIterable<FeedEvent>> {
     return this.#lacks("watching sessions");
