@@ -1,5 +1,5 @@
-// Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls and one long
-// session.
+// Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls, what the calls of
+// models took, notes, owners, and one long session.
 //
 //   mkdir -p data
 //   node scripts/demo-store.mjs > data/demo.jsonl
@@ -27,7 +27,7 @@ if (process.argv.includes("--answers")) {
  * numbers of its messages.
  */
 function* linesOf(all) {
-  yield { format: "session-pool", version: 2 };
+  yield { format: "session-pool", version: 4 };
   const firstOf = new Map();
   let next = 1;
   for (const { session, messages, parent } of all) {

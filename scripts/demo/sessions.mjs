@@ -22,16 +22,72 @@ export const DEMO_QUESTIONS = [
     "What has changed since yesterday?",
     "Four sessions changed; three of them are new: the two forks of the import and “Release notes for 2.4”.",
   ],
+  [
+    "How many tokens did “Move the billing service to Postgres” use?",
+    "The line below its title says it: 4.9M tokens, for $15.84.",
+  ],
+  ["Which session is the slowest?", "The table by session of “Usage”, by p95: “Review the slow report query”."],
+  ["What did the calls of models cost this week, and which model most?", "“Usage”: its tiles, and the table by model."],
+  ["Which sessions changed since yesterday noon?", "“Table”, with that time in “Changed since”."],
+  ["Which tool fails most?", "“Usage”, tools: bash."],
+  ["What did ada ask last week?", "“Table” with the owner ada and “7 days”: each session begins with a question."],
+  [
+    "Which of the two forks of “Nightly import fails” was cheaper?",
+    "“Compare” in the panel of forks: the one that ignores the column.",
+  ],
 ];
 
 /** A list of `{session, messages, parent}` in the order of the file, in which parents come first. */
 export function sessionsOfDemo(nowMs) {
-  return [...older(nowMs), ...imports(nowMs), releaseNotes(nowMs), billing(nowMs)];
+  return [...older(nowMs), ...imports(nowMs), releaseNotes(nowMs), billing(nowMs)].map(withUsages);
 }
 
-function session(sessionId, title, createMs, updateMs, labels = {}) {
+/** Models with dollars for a million tokens that are read and written. */
+const MODELS = [
+  { model: "claude-sonnet-4-5", provider: "anthropic", read: 3, written: 15 },
+  { model: "gpt-5-mini", provider: "openai", read: 0.25, written: 2 },
+  { model: "gemini-2.5-pro", provider: "google", read: 1.25, written: 10 },
+];
+const SLOW = "Review the slow report query";
+
+/** Gives the assistant's messages what their calls took. The longer a session, the more tokens are read. */
+function withUsages(entry, number) {
+  const { title, sessionId } = entry.session;
+  const isAgent = sessionId === "billing" || sessionId.startsWith("import");
+  const { model, provider, read, written } = MODELS[isAgent ? 0 : number % MODELS.length];
+  const inherited = entry.parent?.count ?? 0;
+  const messages = entry.messages.map((message, i) => {
+    if (message.role !== "assistant") return message;
+    const inputTokens = 1200 + Math.min(60, inherited + i) * 190 + ((number * 37 + i * 53) % 400);
+    const outputTokens = 60 + ((number * 17 + i * 29) % 300);
+    const cost = (inputTokens * read + outputTokens * written) / 1_000_000;
+    const durationMicros = (900 + outputTokens * 9 + (title.startsWith(SLOW) ? 41_000 : 0)) * 1000;
+    const startTimeMicros = message.timestampMicros - durationMicros;
+    const usage = {
+      ...{ model, provider, inputTokens, outputTokens, cachedInputTokens: Math.floor(inputTokens * 0.7) },
+      ...{ cost: cost.toFixed(6), currency: "USD", startTimeMicros, durationMicros },
+      firstTokenTimeMicros: startTimeMicros + 700_000,
+    };
+    return { ...message, usage };
+  });
+  return { ...entry, messages };
+}
+
+/** Notes on messages of a session, by the ids of the messages. */
+function notesOn(sessionId, messages, notes) {
+  return notes.map(([index, thumb, text, author], i) => {
+    const { id, timestampMicros } = messages[index];
+    const at = timestampMicros + 60_000_000;
+    return {
+      ...{ annotationId: `note-${i}`, messageId: id, thumb, text, author, createTimeMicros: at, updateTimeMicros: at },
+      ...{ originSessionId: sessionId, messageTimestampMicros: timestampMicros },
+    };
+  });
+}
+
+function session(sessionId, title, createMs, updateMs, labels = {}, owner = undefined) {
   return {
-    ...{ sessionId, title, labels },
+    ...{ sessionId, title, labels, owner },
     createTimeMicros: createMs * 1000,
     updateTimeMicros: updateMs * 1000,
     revision: 1,
@@ -110,14 +166,21 @@ function imports(nowMs) {
     say("assistant", "Unknown columns are left out now, and each is named once in the log."),
   ]);
   const parent = { sessionId: "import", count: 4 };
+  const mappedMessages = timed("map", mapped, nowMs - HOUR);
   return [
     {
       session: session("import", "Nightly import fails", beganMs, beganMs + HOUR, { team: "ops", agent: "fixer" }),
       messages: timed("import", shared, beganMs + HOUR),
     },
     {
-      session: session("import-map", "Nightly import: map the column", nowMs - 2 * HOUR, nowMs - HOUR, { team: "ops" }),
-      messages: timed("map", mapped, nowMs - HOUR),
+      session: {
+        ...session("import-map", "Nightly import: map the column", nowMs - 2 * HOUR, nowMs - HOUR, { team: "ops" }),
+        annotations: notesOn("import-map", mappedMessages, [
+          [7, "up", "Found it by the test, and says what it stored.", "grace"],
+          [3, "down", "Ran the tests before it looked at the loader.", "ada"],
+        ]),
+      },
+      messages: mappedMessages,
       parent,
     },
     {
@@ -203,7 +266,14 @@ function older(nowMs) {
       say("assistant", "Yes. Tell me what you have tried so far, and what you expect to come out."),
     ]);
     return {
-      session: session(`older-${i}`, title, updateMs - HOUR, updateMs, i % 3 === 0 ? { team: "ops" } : {}),
+      session: session(
+        `older-${i}`,
+        title,
+        updateMs - HOUR,
+        updateMs,
+        i % 3 === 0 ? { team: "ops" } : {},
+        i % 4 === 1 ? "ada" : "grace",
+      ),
       messages: timed(`older-${i}`, messages, updateMs),
     };
   });

@@ -54,7 +54,7 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Tells the console what this server offers. */
 function markedPages(pages: readonly Page[], { search, undeleteMs }: ServeConfig): readonly Page[] {
   const withDays = withBin(pages, undeleteMs / DAY_MS);
-  return search ? withSearch(withDays) : withDays;
+  return search ? withSearch(withDays, search === "all") : withDays;
 }
 
 /** Opens the store and serves it. Rejects with a one-line message when that is impossible. */

@@ -40,9 +40,12 @@ export function readPages(folder?: string): readonly Page[] {
   return files.map(([path, file]) => makePage(path, new URL(file, base)));
 }
 
-/** Marks the console's page, so that it offers to search messages. The other pages stay as they are. */
-export function withSearch(pages: readonly Page[]): readonly Page[] {
-  return marked(pages, 'data-search="on"');
+/**
+ * Marks the console's page, so that it offers to search messages, and says whether only texts are searched. The other
+ * pages stay as they are.
+ */
+export function withSearch(pages: readonly Page[], searchesAll: boolean): readonly Page[] {
+  return marked(pages, `data-search="${searchesAll ? "all" : "text"}"`);
 }
 
 /** Says in the console's page for how many days deleted sessions can be brought back. */

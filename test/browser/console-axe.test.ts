@@ -144,7 +144,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
 
     it("every panel", async () => {
       await open("#/session/fork");
-      for (const name of ["Outline", "Search in this session", "Forks", "Details"]) {
+      for (const name of ["Outline", "Search in this session", "Timeline", "Forks", "Details"]) {
         const button = page.locator(".session-tools").getByRole("button", { name, exact: true });
         if ((await button.getAttribute("aria-pressed")) !== "true") await button.click();
         await page.getByRole("complementary").waitFor();
@@ -231,11 +231,14 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       }
     });
 
-    it.each(["#/todos", "#/session/nobody", "#/t/cut"])("the address %s", async (address) => {
-      await open(address);
-      await page.getByRole("heading", { level: 1 }).waitFor();
-      await expectNoViolation();
-    });
+    it.each(["#/todos", "#/session/nobody", "#/t/cut", "#/sessions", "#/bin", "#/compare?s=all&s=fork"])(
+      "the address %s",
+      async (address) => {
+        await open(address);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+        await expectNoViolation();
+      },
+    );
 
     it("the API reference, except for names and nesting that Swagger UI makes", async () => {
       const without = ["heading-order", "nested-interactive", "label", "select-name", "region"];

@@ -85,5 +85,46 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.picture(`${screenName}-demo-changed`);
       if (screenName === "phone") await expect.poll(() => open.page.locator(".session-item").count()).toBe(4);
     });
+
+    it("says how many tokens a session used, what its turns took, and what people say of it", async () => {
+      await open.openSession("billing");
+      await open.page
+        .locator(".totals")
+        .getByText(/4\.9m tokens · US\$15\.84$/i)
+        .waitFor();
+      await openPanel("Timeline");
+      await open.page.locator(".bar-line").first().waitFor();
+      await open.openSession("import-map");
+      await open.page.getByText("Found it by the test").waitFor();
+      await open.expectNoSideways();
+      await open.picture(`${screenName}-demo-usage`);
+    });
+
+    it("says which fork is cheaper", async () => {
+      await open.openSession("import");
+      await openPanel("Forks");
+      await open.page.getByRole("link", { name: "Compare them side by side" }).click();
+      await open.page.getByText("the first 4 messages in common").waitFor();
+      const row = open.page.getByRole("row", { name: "Cost since they part" });
+      const cells = await row.getByRole("cell").allInnerTexts();
+      const [mapped, ignored] = cells.slice(1).map((text) => Number(/[\d.]+/.exec(text)?.[0]));
+      expect(ignored).toBeLessThan(mapped as number);
+      await open.expectNoSideways();
+      await open.picture(`${screenName}-demo-compare`);
+    });
+
+    it("says which sessions changed since a time, and what a user asked in a week", async () => {
+      await open.goTo(`/sessions?since=${new Date(Date.now() - 6 * 3_600_000).toISOString().slice(0, 16)}`);
+      await open.page.getByText("4 sessions", { exact: true }).waitFor();
+      await open.goTo("/sessions");
+      await open.page.getByLabel("Owner", { exact: true }).fill("ada");
+      await open.page.getByRole("button", { name: "7 days" }).last().click();
+      const rows = open.page.locator("table.sessions tbody tr");
+      await open.page.getByText(/^\d session/).waitFor();
+      for (const text of await rows.allInnerTexts()) expect(text).toContain("ada");
+      expect(await rows.count()).toBeGreaterThan(0);
+      await open.expectNoSideways();
+      await open.picture(`${screenName}-demo-table`);
+    });
   });
 });

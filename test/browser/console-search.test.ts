@@ -154,7 +154,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
         await open(address);
         await page
           .getByRole("status")
-          .filter({ hasText: /What was said|2 messages/ })
+          .filter({ hasText: /Only what was said|2 messages/ })
           .waitFor();
         const { violations } = (await page.evaluate("axe.run()")) as {
           violations: readonly { id: string; nodes: unknown }[];

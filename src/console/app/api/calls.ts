@@ -114,20 +114,24 @@ export function getMessage(id: string, messageId: string, signal?: Signal): Prom
 export interface SearchHit {
   readonly sessionId: string;
   readonly sessionTitle: string;
+  /** Empty if the title was found. */
   readonly messageId: string;
   readonly role: string;
   readonly timestamp: string;
   readonly position?: string;
   readonly snippet: string;
+  /** What the snippet is from. */
+  readonly field?: string;
   /** Offsets in code points. */
   readonly highlights?: readonly { readonly start?: number; readonly end?: number }[];
 }
 
 export function searchMessages(
-  { q, limit, pageToken }: { readonly q: string; readonly limit: number; readonly pageToken: string },
+  query: { readonly q: string; readonly role: string; readonly limit: number; readonly pageToken: string },
   signal?: Signal,
 ): Promise<{ readonly hits: readonly SearchHit[]; readonly nextPageToken: string }> {
-  return call(target(["search"], { q, limit, page_token: pageToken }), { signal });
+  const { q, role, limit, pageToken } = query;
+  return call(target(["search"], { q, role, limit, page_token: pageToken }), { signal });
 }
 
 export type WatchFrom = { readonly from_position: number } | { readonly resume_token: string };

@@ -10,7 +10,10 @@ const PAGE = 30;
 const PAGES_UNASKED = 20;
 
 /** Whether the service can search messages. It writes this into the page. */
-export const canSearch = document.documentElement.dataset.search === "on";
+export const canSearch = document.documentElement.dataset.search !== undefined;
+
+/** Whether it also finds titles, names of tools, their arguments and outputs, and reasoning. */
+export const searchesAll = document.documentElement.dataset.search === "all";
 
 export type SearchState =
   | { readonly kind: "idle" }
@@ -24,11 +27,13 @@ export class MessageSearch {
   readonly hits = signal<readonly SearchHit[]>([]);
   readonly state = signal<SearchState>({ kind: "idle" });
   #q = "";
+  #role = "";
   #running: AbortController | undefined;
 
-  /** Starts a new search; an empty text ends it. The query is kept in the address. */
-  start(text: string): void {
+  /** Starts a new search, of all roles if none is given; an empty text ends it. The query is kept in the address. */
+  start(text: string, role = ""): void {
     this.stop();
+    this.#role = role;
     this.#q = text.trim();
     noteWhere({ view: "search", q: this.#q });
     this.hits.value = [];
@@ -49,7 +54,10 @@ export class MessageSearch {
     let next = pageToken;
     try {
       for (let pages = 0; pages < PAGES_UNASKED && this.hits.value.length === before; pages++) {
-        const page = await searchMessages({ q: this.#q, limit: PAGE, pageToken: next }, running.signal);
+        const page = await searchMessages(
+          { q: this.#q, role: this.#role, limit: PAGE, pageToken: next },
+          running.signal,
+        );
         this.hits.value = [...this.hits.value, ...page.hits];
         next = page.nextPageToken;
         if (next === "") break;

@@ -2,31 +2,35 @@ import { ArrowLeft } from "lucide";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SearchHit } from "../api/calls.js";
 import { ApiError, apiKey, CODE } from "../api/http.js";
-import { MessageSearch, piecesOf, type SearchState } from "../state/message-search.js";
-import { linkTo } from "../state/route.js";
+import { MessageSearch, piecesOf, type SearchState, searchesAll } from "../state/message-search.js";
+import { linkTo, sessionLink } from "../state/route.js";
 import { clock, dayOf, plural, whole } from "../text/format.js";
 import { Icon } from "./icon.js";
 import { Problem } from "./problem.js";
 
 const TYPING_MS = 300;
+const TEXT_SEARCHED = "Only what was said is searched: no tool calls, their output, reasoning or titles.";
+const ALL_SEARCHED = "Searched are texts, reasoning, names of tools, arguments, outputs and titles.";
+const ROLES = ["user", "assistant", "tool", "system"];
 
 /** Messages of all sessions by their words, the newest first. Begins with the query `q`, and ignores its changes. */
 export function Search({ q }: { q: string }) {
   const search = useMemo(() => new MessageSearch(), []);
   const [text, setText] = useState(q);
+  const [role, setRole] = useState("");
   const input = useRef<HTMLInputElement>(null);
   // The field has the focus before the next key is pressed, so that the key is typed into it.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
-    const timer = setTimeout(() => search.start(text), TYPING_MS);
+    const timer = setTimeout(() => search.start(text, role), TYPING_MS);
     return () => clearTimeout(timer);
-  }, [search, text, apiKey.value]);
+  }, [search, text, role, apiKey.value]);
   useEffect(() => () => search.stop(), [search]);
   const state = search.state.value;
   const hits = search.hits.value;
   const isNothing = state.kind === "done" && state.next === "" && hits.length === 0;
   if (state.kind === "failed" && !isRefusal(state.error)) {
-    return <Problem error={state.error} onRetry={() => search.start(text)} />;
+    return <Problem error={state.error} onRetry={() => search.start(text, role)} />;
   }
   return (
     <main class="home message-search">
@@ -47,13 +51,23 @@ export function Search({ q }: { q: string }) {
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
         />
+        <label class="search-role">
+          Said by{" "}
+          <select class="field" value={role} onChange={({ currentTarget }) => setRole(currentTarget.value)}>
+            <option value="">anybody</option>
+            {ROLES.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
       </search>
       <p class="muted" role="status">
         {stateLine(state, hits.length)}
         {isNothing && (
           <>
-            . Only what was said is searched: no tool calls, their output, reasoning or titles. <code>begin*</code> also
-            finds words that begin so.
+            . {searchesAll ? ALL_SEARCHED : TEXT_SEARCHED} <code>begin*</code> also finds words that begin so.
           </>
         )}
       </p>
@@ -76,7 +90,7 @@ export function Search({ q }: { q: string }) {
 function Hit({ hit }: { hit: SearchHit }) {
   const { sessionId, sessionTitle, messageId, role, timestamp, position = "0" } = hit;
   return (
-    <a class="hit" href={linkTo({ view: "session", sessionId, messageId })}>
+    <a class="hit" href={messageId ? linkTo({ view: "session", sessionId, messageId }) : sessionLink(sessionId)}>
       <span class="item-line">
         <strong class="item-title">{sessionTitle || sessionId}</strong>
         <time class="muted" dateTime={timestamp} title={whole(timestamp)}>
@@ -87,10 +101,16 @@ function Hit({ hit }: { hit: SearchHit }) {
         {piecesOf(hit).map(({ text, isMarked }, i) => (isMarked ? <mark key={i}>{text}</mark> : text))}
       </span>
       <span class="muted">
-        {role} · #{position}
+        {messageId ? [role, `#${position}`, fieldName(hit)].filter(Boolean).join(" · ") : "title"}
       </span>
     </a>
   );
+}
+
+/** What the words were found in, unless that is a text. */
+function fieldName({ field = "" }: SearchHit): string {
+  const name = field.replace(/^SEARCHED_FIELD_/, "").toLowerCase();
+  return name === "unspecified" || name === "text" ? "" : name.replaceAll("_", " ");
 }
 
 /** Whether the service refused the query as invalid. */
@@ -101,7 +121,7 @@ function isRefusal(error: unknown): error is ApiError {
 function stateLine(state: SearchState, hits: number): string {
   switch (state.kind) {
     case "idle":
-      return "What was said, in any session. Tool calls and reasoning are not searched.";
+      return searchesAll ? ALL_SEARCHED : TEXT_SEARCHED;
     case "reading":
       return "Searching…";
     case "failed":

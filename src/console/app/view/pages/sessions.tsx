@@ -1,5 +1,6 @@
 import { RefreshCw } from "lucide";
 import { useEffect, useMemo } from "preact/hooks";
+import { withoutMarks } from "../../../../parts/lines.js";
 import { withoutPiles } from "../../../../parts/piles.js";
 import { apiKey } from "../../api/http.js";
 import type { Session } from "../../api/types.js";
@@ -156,6 +157,11 @@ function Row({ table, session, isChosen }: { table: SessionTable; session: Sessi
           {withoutPiles(titleOf(session))}
         </a>{" "}
         <Unseen session={session} />
+        {lastMessage && (
+          <span class="last-said muted" dir="auto">
+            {lastMessage.role}: {withoutMarks(lastMessage.text) || "(no text)"}
+          </span>
+        )}
         <span class="item-line item-facts">
           {parent && <span class="item-parent">fork of {withoutPiles(parent)}</span>}
           {owner && (
