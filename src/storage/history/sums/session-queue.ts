@@ -4,8 +4,9 @@ import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { UidSet } from "./uid-set.js";
 
-/** How many records are listed at once. */
-const LISTED_AT_ONCE = 500;
+/** How many records are listed at once, at first and at most: a pass may end with the first page. */
+const FIRST_PAGE = 50;
+const MOST_LISTED = 500;
 const DAY_MICROS = 86_400_000_000;
 /**
  * By how much the update time that a session has in lists may lie before the moment at which it gets it: updates of
@@ -37,6 +38,7 @@ export class SessionQueue {
   readonly #floorMicros: number;
   #begunMicros: number | undefined;
   #after: SessionRecord | undefined;
+  #limit = FIRST_PAGE;
   #pass = 0;
   /** How many sessions this pass has found that were not listed before. */
   #foundInPass = 0;
@@ -92,7 +94,9 @@ export class SessionQueue {
     const { owner, labels } = this.#listed;
     this.#total ??= (await store.usage(owner === undefined ? {} : { owner }, call)).sessions;
     const filter = { parentId: "", labels, owner };
-    const page = await store.listRecords(filter, { limit: LISTED_AT_ONCE, after: this.#after }, call);
+    const limit = this.#limit;
+    const page = await store.listRecords(filter, { limit, after: this.#after }, call);
+    this.#limit = Math.min(2 * limit, MOST_LISTED);
     // A store with a clock of its own knows it once it has answered.
     this.#begunMicros ??= Math.min(this.#context.storeMicros(), options.nowMicros());
     const floor = this.#pass === 0 ? this.#floorMicros : Math.max(this.#floorMicros, this.#begunMicros - LAG_MICROS);
@@ -105,8 +109,7 @@ export class SessionQueue {
     this.#count += found.length;
     this.#foundInPass += found.length;
     this.#after = page.at(-1);
-    if (page.length < LISTED_AT_ONCE || this.#after === undefined || this.#after.updateTimeMicros < floor)
-      this.#endPass();
+    if (page.length < limit || this.#after === undefined || this.#after.updateTimeMicros < floor) this.#endPass();
     return found;
   }
 
@@ -115,6 +118,7 @@ export class SessionQueue {
     this.#pass++;
     this.#foundInPass = 0;
     this.#after = undefined;
+    this.#limit = FIRST_PAGE;
   }
 
   #matches(record: SessionRecord): boolean {
