@@ -28,6 +28,7 @@ from session_pool import (
     Part,
     SessionPoolClient,
     Todo,
+    Usage,
     text,
 )
 from sessionpool.v1 import (
@@ -56,6 +57,7 @@ VALUES: Mapping[object, Callable[[], object]] = {
     MessageWithParts: lambda: text("user", "x"),
     Part: lambda: Part(type="x"),
     Todo: lambda: Todo(content="x"),
+    Usage: lambda: Usage(input_tokens=1),
 }
 
 
