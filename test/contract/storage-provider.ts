@@ -34,6 +34,7 @@ import { describeRestores } from "./storage-provider/restores.js";
 import { describeSearches } from "./storage-provider/searches.js";
 import { describeSessionFeed } from "./storage-provider/session-feed.js";
 import { describeSessionLists } from "./storage-provider/session-lists.js";
+import { describeSessionQueries } from "./storage-provider/session-queries.js";
 import { describeSessions } from "./storage-provider/sessions.js";
 import { describeSharing } from "./storage-provider/sharing.js";
 import { describeSlowFollowers } from "./storage-provider/slow-followers.js";
@@ -109,6 +110,7 @@ function describeAll(harness: StorageProviderHarness, wrap: (provider: StoragePr
 
   describeSessions(subject);
   describeSessionLists(subject);
+  describeSessionQueries(subject);
   describeLabels(subject);
   describeExpiry(subject);
   describeAppends(subject);

@@ -203,3 +203,41 @@ function forge(content: unknown): string {
   checksum.writeUInt32BE(crc32(payload));
   return Buffer.concat([checksum, payload]).toString("base64url");
 }
+
+describe("tokens of lists in other orders", () => {
+  const scope = { namespace: "default" };
+  const title = { parentId: "", order: { by: "title", descending: false } } as const;
+  const place = { ...title, key: "a title", sessionId: "s" };
+
+  it("return to their place, and belong to the order and the conditions of their list", () => {
+    const token = encodeSessionToken(place, scope);
+    expect(decodeSessionToken(token, title, scope)).toStrictEqual(place);
+    const others = [
+      { ...title, order: { by: "title", descending: true } as const },
+      { ...title, order: { by: "create_time", descending: false } as const },
+      { ...title, titleWords: ["a"] },
+      { ...title, updatedSinceMicros: 0 },
+      { ...title, updatedUntilMicros: 0 },
+      { ...title, parentId: "p" },
+      { ...title, labels: ["a=1"] },
+    ];
+    const refused = "page_token belongs to a list with another namespace, filter or order";
+    for (const other of others) expect(() => decodeSessionToken(token, other, scope)).toThrow(refused);
+    for (const other of [{ namespace: "n" }, { ...scope, owner: "o" }]) {
+      expect(() => decodeSessionToken(token, title, other)).toThrow(refused);
+    }
+    expect(() => decodeSessionToken(token, { parentId: "" }, scope)).toThrow("page_token belongs to another list");
+  });
+
+  it("are refused with a key of another kind", () => {
+    const token = encodeSessionToken({ ...place, key: 5 }, scope);
+    expect(() => decodeSessionToken(token, title, scope)).toThrow("page_token belongs to a list with another");
+  });
+
+  it("take words and labels in any order", () => {
+    const list = { ...title, titleWords: ["a", "b"], labels: ["x=1", "y=2"] };
+    const token = encodeSessionToken({ ...list, key: "k", sessionId: "s" }, scope);
+    const turned = { ...title, titleWords: ["b", "a"], labels: ["y=2", "x=1"] };
+    expect(decodeSessionToken(token, turned, scope)).toMatchObject({ key: "k" });
+  });
+});
