@@ -17,7 +17,13 @@ afterAll(async () => {
   await server?.stop();
 });
 
-const message = (id: string) => ({ id, role: "user", parts: [{ id: "", type: "text", text: `word ${id}` }] });
+const message = (id: string) => ({
+  ...{ id, role: "user", usage: { inputTokens: 1 } },
+  parts: [
+    { id: "", type: "text", text: `word ${id}` },
+    { id: "", type: "tool_use", text: "", data: { id, name: "bash" } },
+  ],
+});
 const BATCH = ["b1", "b2", "b3", "b4", "b5"].map(message);
 
 /**
@@ -43,6 +49,10 @@ describe.skipIf(!server).each([1, 2, 4])("a batch whose writer died when %i of 5
       expect(await provider.getMessage("s", "b1")).toBeNull();
       const { hits } = await provider.searchMessages({ terms: parseSearch("word"), limit: 10 });
       expect(hits.map(({ messageId }) => messageId)).toEqual(["a2", "a1"]);
+      for (const by of ["model", "tool"] as const) {
+        const { rows } = await provider.sumUsage({ groupBy: [{ by }], limit: 9 });
+        expect(rows.map(({ calls }) => calls)).toEqual([2]);
+      }
     }
   });
 

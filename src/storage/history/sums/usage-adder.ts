@@ -60,7 +60,8 @@ export class UsageAdder implements Adder {
     const ranges = some.flatMap((item) => item.ranges);
     const { rows, rest } =
       ranges.length === 0 ? { rows: [], rest: [] } : await this.#context.store.readUsage(ranges, ROWS_AT_ONCE, call);
-    const read = rowsOfSessions(rows, some);
+    const found = rowsOfSessions(rows, some);
+    const read = await this.#wholeBatches(found, some, call);
     let covered = ranges.length - rest.length;
     let done = 0;
     for (; done < some.length; done++) {
@@ -70,7 +71,7 @@ export class UsageAdder implements Adder {
     }
     const cut = some[done];
     const rowsOfCut = read[done] ?? [];
-    const last = rowsOfCut.at(-1);
+    const last = found[done]?.at(-1);
     const isBegun = cut !== undefined && (covered > 0 || last !== undefined);
     const left = isBegun ? await this.#leftOf(rest.slice(0, cut.ranges.length - covered), cut, last, call) : [];
     if (isLate()) return { rows: rows.length, sessions: 0, bytes: 0 };
@@ -85,6 +86,21 @@ export class UsageAdder implements Adder {
     }
     work.splice(0, done);
     return { rows: rows.length, sessions: done, bytes: 0 };
+  }
+
+  /** Leaves out rows of batches that are not stored completely, where a store may stop half way. */
+  async #wholeBatches(read: UsageRow[][], work: readonly Work[], call: Call): Promise<UsageRow[][]> {
+    const { store } = this.#context;
+    // A store without a clock of its own appends all of a batch or none.
+    if (store.knownTimeMs === undefined) return read;
+    return Promise.all(
+      read.map(async (rows, i) => {
+        const { log } = (work[i] as Work).record;
+        if (rows.at(-1)?.log !== log) return rows;
+        const { last } = await store.tail(log, call);
+        return rows.filter((row) => row.log !== log || row.seq <= (last?.seq ?? 0));
+      }),
+    );
   }
 
   #addRows({ record }: Work, table: GroupTable, rows: readonly UsageRow[]): void {
