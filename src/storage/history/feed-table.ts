@@ -79,7 +79,7 @@ export interface FeedTable {
   /** The id, the ends and the time of the feed. */
   ends(call?: Call): Promise<FeedEnds>;
 
-  /** At most `limit` changes after a cursor. One session is returned at most once as `state`, with its present record. */
+  /** At most `limit` changes after a cursor. A session is returned at most once as `state`, with its present record. */
   read(after: FeedCursor, limit: number, call?: Call): Promise<FeedPage>;
 
   /** Living sessions whose update time is at or after this one, each with its last change, by place. */

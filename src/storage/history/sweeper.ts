@@ -89,7 +89,6 @@ export class Sweeper {
   /** Removes what the feed keeps for readers that have stayed away too long. */
   async #pruneFeed(call: Call): Promise<void> {
     const { store, options } = this.#context;
-    // Rule: sweep-store-clock.
     await store.feed?.prune((await store.timeMs(call)) - options.feedRetentionMs, call);
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { DomainError } from "../../../domain/errors.js";
 import type { HistoryContext } from "../heads.js";
 import type { FeedCursor, FeedEnds, FeedTable } from "../log-store.js";
@@ -8,11 +9,17 @@ import type { ToldChange } from "./told-change.js";
 import { UnsettledSessions } from "./unsettled.js";
 
 /** How many changes are read at once. */
-export const CHANGES_AT_ONCE = 200;
+export const CHANGES_AT_ONCE = 50;
 /** Safety poll for notifications that were missed. */
 const SAFETY_POLL_MS = 5000;
-/** The least time between two looks, in which changes gather. */
+/** The least and the most time between two looks, in which changes gather. */
 const GATHER_MS = 50;
+const MOST_GATHER_MS = 5000;
+/** About what a change costs, in milliseconds, and what each reader adds. */
+const CHANGE_MS = 0.06;
+const READER_MS = 0.01;
+/** Which part of the time looks may take, so that appends cost hardly more while many read. */
+const LOOKS_SHARE = 0.01;
 /** How often sessions that have expired are looked for. */
 const EXPIRY_MS = 2000;
 
@@ -48,6 +55,9 @@ export class FeedTail {
   #holds = 0;
   #error: DomainError | undefined;
   #isWoken = false;
+  /** How many sessions the last look has read. */
+  #read = 0;
+  readonly #ending = new AbortController();
   #wake: (() => void) | undefined;
   #expiresAtMs: number;
   #expiring: Promise<void> | undefined;
@@ -82,6 +92,7 @@ export class FeedTail {
     return {
       release: () => {
         if (isHeld && --this.#holds === 0) {
+          this.#ending.abort();
           this.#onUnused();
           this.wake();
         }
@@ -139,6 +150,7 @@ export class FeedTail {
   /** Ends all readers. */
   end(error: DomainError): void {
     this.#error ??= error;
+    this.#ending.abort();
     for (const queue of this.#queues) queue.fail(error);
     this.#queues.clear();
     this.#onUnused();
@@ -161,16 +173,23 @@ export class FeedTail {
     let pollMs = this.#pollMs.first;
     while (this.#holds > 0 && !this.#error) {
       this.#isWoken = false;
+      this.#read = 0;
       try {
         pollMs = (await this.#look()) ? this.#pollMs.first : Math.min(pollMs * 1.5, this.#pollMs.most);
       } catch (error) {
         onAnomaly("The feed of sessions cannot be read now", error);
       }
       if (this.#holds === 0 || this.#error) return;
-      await pause(Math.min(GATHER_MS, pollMs));
+      await pause(this.#gatherMs, this.#ending.signal);
       const waitMs = this.#unsettled.size > 0 ? Math.min(pollMs, this.#table.slackMs / 2) : pollMs;
       if (!this.#isWoken && !this.#isBehind) await this.#sleep(Math.max(0, waitMs - GATHER_MS));
     }
+  }
+
+  /** How long to wait after a look. While much changes, each session is told less often, and in its newest state. */
+  get #gatherMs(): number {
+    const lookMs = this.#read * (CHANGE_MS + this.#queues.size * READER_MS);
+    return Math.min(MOST_GATHER_MS, Math.max(GATHER_MS, lookMs / LOOKS_SHARE));
   }
 
   /** Tells what is new. Resolves to whether something was. */
@@ -182,6 +201,7 @@ export class FeedTail {
       this.checkFeedOrEnd(page);
       const since = toldUpTo(this.#cursor);
       const told = await toldChanges(this.#context, page.changes);
+      this.#read += page.changes.length;
       this.#ends = page;
       this.#cursor = page.next ?? { place: Math.max(since, page.last) };
       for (const change of told) this.#note(change, page.nowMs);
@@ -194,6 +214,8 @@ export class FeedTail {
         await this.#settle(page);
         return hasNews;
       }
+      // Appends and readers go on between two pages.
+      await setImmediate();
     }
   }
 
@@ -216,6 +238,7 @@ export class FeedTail {
   async #settle({ nowMs }: FeedEnds): Promise<void> {
     const due = this.#unsettled.due(nowMs);
     if (due.length === 0) return;
+    this.#read += due.length;
     // An append that was dated before may only now become visible.
     await this.#table.settle();
     for (let start = 0; start < due.length; start += CHANGES_AT_ONCE) {

@@ -9,8 +9,8 @@ export interface Unsettled {
 }
 
 /**
- * The sessions that were changed so recently that appends to them may leave their place as it is. Each is looked at once
- * more when that time is over. Until then, readers that resume begin before the first of them.
+ * The sessions that were changed so recently that appends to them may leave their place as it is. Each is looked at
+ * once more when that time is over. Until then, readers that resume begin before the first of them.
  */
 export class UnsettledSessions {
   readonly #slackMicros: number;
