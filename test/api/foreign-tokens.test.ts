@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import { afterAll, describe, expect, it } from "vitest";
+import { AnnotationService } from "../../gen/sessionpool/v1/annotation_service_pb.js";
 import { AttachmentService, UploadAttachmentRequestSchema } from "../../gen/sessionpool/v1/attachment_service_pb.js";
 import { MessageService } from "../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { UsageService } from "../../gen/sessionpool/v1/usage_service_pb.js";
 import { API_METHODS } from "../../src/api/method-table.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { GrpcClient } from "../support/grpc-client.js";
@@ -53,6 +55,7 @@ const LISTS: Readonly<Record<string, readonly JsonObject[]>> = {
   LoadSession: [{ sessionId: "x" }],
   ListMessages: [{ sessionId: "x" }, { sessionId: "x", newestFirst: true }, { sessionId: "x", includeAncestors: true }],
   ListAttachments: [{ sessionId: "x" }],
+  ListAnnotations: [{ sessionId: "x" }, { sessionId: "x", messageId: "m1" }],
   SumUsage: [
     { groupBy: "session", limit: 1 },
     { groupBy: "session,label:a", limit: 1, label: ["a=1"] },
@@ -123,7 +126,7 @@ describe.each(stores)("on %s", (_name, storage) => {
 /** Makes the same sessions in each namespace. */
 async function fill(client: GrpcClient, key: string): Promise<void> {
   const labels = { a: "1" };
-  const must = async (service: typeof SessionService | typeof MessageService, method: string, request: JsonObject) =>
+  const must = async (service: Parameters<GrpcClient["call"]>[0], method: string, request: JsonObject) =>
     expect(await client.call(service, method, request, { key })).toHaveProperty("answer");
   await must(SessionService, "CreateSession", { sessionId: "x", labels });
   for (const sessionId of ["y", "z"]) await must(SessionService, "CreateSession", { sessionId, labels, parentId: "x" });
@@ -134,9 +137,13 @@ async function fill(client: GrpcClient, key: string): Promise<void> {
       { type: "text", text: "zebra" },
       { type: "file", attachment: { attachmentId: id } },
     ];
-    const message = { info: { id, role: "user" }, parts };
+    const message = { info: { id, role: "user", usage: { model: "m" } }, parts };
     await must(MessageService, "AppendMessage", { sessionId: "x", message });
+    const annotation = { annotationId: id, messageId: "m1", thumb: "up" };
+    await must(AnnotationService, "CreateAnnotation", { sessionId: "x", annotation });
   }
+  const other = { info: { id: "n", role: "user", usage: { model: "m" } } };
+  await must(MessageService, "AppendMessage", { sessionId: "y", message: other });
   const found = async () => (await pageOf(client, "SearchMessages", { q: "zebra" }, key)).pageToken !== "";
   await poll(found, "the messages are indexed");
 }
@@ -154,7 +161,10 @@ function firstResumeToken(client: GrpcClient, from: JsonObject, key: string): Pr
 }
 
 async function pageOf(client: GrpcClient, method: string, request: JsonObject, key: string) {
-  const services = { Messages: MessageService, Attachments: AttachmentService, Sessions: SessionService };
+  const services = {
+    ...{ Messages: MessageService, Attachments: AttachmentService, Sessions: SessionService },
+    ...{ Annotations: AnnotationService, Usage: UsageService },
+  };
   const service = Object.entries(services).find(([name]) => method.endsWith(name))?.[1] ?? SessionService;
   const outcome = await client.call(service, method, { ...request, limit: 1 }, { key });
   if ("code" in outcome) return { pageToken: "", error: outcome.code };
