@@ -1,5 +1,6 @@
 import { BSON, MongoClient } from "mongodb";
 import { afterAll, describe, expect, it } from "vitest";
+import { compareCodePoints, NEWEST_FIRST, titleKey, titleWords } from "../../src/domain/session-order.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { INDEXES, indexStatements, SCHEMA_VERSION } from "../../src/storage/mongodb/mongo-schema.js";
@@ -111,6 +112,16 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
       const all = await store.listRecords({ parentId: "", owner: "" }, { limit: 99 });
       expect(all.map(({ sessionId }) => sessionId).sort()).toEqual(Object.keys(before).sort());
       expect(await store.listRecords({ parentId: "", owner: "", labels }, { limit: 99 })).toHaveLength(3);
+      const byTitle = await store.queries?.find(
+        { parentId: "", order: { by: "title", descending: false } },
+        { limit: 99 },
+      );
+      const keys = (records: typeof all) => records.map(({ title }) => titleKey(title));
+      expect(keys(byTitle?.records ?? [])).toEqual(keys(all).toSorted(compareCodePoints));
+      for (const { title, uid } of all) {
+        const titled = { parentId: "", titleWords: titleWords(title), order: NEWEST_FIRST };
+        expect((await store.queries?.find(titled, { limit: 99 }))?.records.map((one) => one.uid)).toContain(uid);
+      }
       expect(await store.usage({ owner: "" })).toEqual({ sessions: all.length, bytes: 0, uncounted: all.length });
       await new LogHistoryProvider(store).updateSession("trip", { owner: "ada" });
       expect(await store.listRecords({ parentId: "", owner: "ada", labels }, { limit: 99 })).toHaveLength(1);

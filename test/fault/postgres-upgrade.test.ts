@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import pg from "pg";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { compareCodePoints, NEWEST_FIRST, titleKey, titleWords } from "../../src/domain/session-order.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { quoted } from "../../src/storage/postgres/postgres-url.js";
@@ -44,6 +45,16 @@ describe.skipIf(!server).each([1, 2])("a schema of version %i", (version) => {
     expect(found.map(({ sessionId }) => sessionId).sort()).toEqual(all);
     const labels = ["topic=travel"];
     expect(await store.listRecords({ parentId: "", owner: "", labels }, { limit: 99 })).toHaveLength(3);
+    const byTitle = await store.queries?.find(
+      { parentId: "", order: { by: "title", descending: false } },
+      { limit: 99 },
+    );
+    const keys = (records: typeof found) => records.map(({ title }) => titleKey(title));
+    expect(keys(byTitle?.records ?? [])).toEqual(keys(found).toSorted(compareCodePoints));
+    for (const { title, uid } of found) {
+      const titled = { parentId: "", titleWords: titleWords(title), order: NEWEST_FIRST };
+      expect((await store.queries?.find(titled, { limit: 99 }))?.records.map((one) => one.uid)).toContain(uid);
+    }
     expect(await store.usage({})).toEqual({ sessions: all.length, bytes: 0, uncounted: all.length });
     await created(store, "u", { owner: "ada", labels: { topic: "travel" }, isCounted: true });
     await store.addBytes(new Map([["u", 5]]));

@@ -450,8 +450,9 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
 
   /**
    * Order of the list, as AIP-132 writes it: `update_time`, `create_time` or `title`, with ` desc` after it for the
-   * other way. `update_time desc` if empty. One field only: sessions that are equal in it are ordered by id, in the same
-   * direction. Titles are compared by their code points, without case and accents, as far as their first 256 bytes.
+   * other way. `update_time desc` if empty. One field only: sessions that are equal in it are ordered by id, in the
+   * same direction. Titles are compared by their code points, without case and accents, as far as their first 256
+   * bytes.
    *
    * @generated from field: string order_by = 8;
    */
@@ -473,8 +474,8 @@ export type ListSessionsRequest = Message<"sessionpool.v1.ListSessionsRequest"> 
 
   /**
    * Only sessions whose title has all of these words, whole and in any order. Case and the accents of letters do not
-   * matter, as in SearchMessages. Of scripts that are written without spaces, any piece of a title is found. At most 256
-   * bytes.
+   * matter, as in SearchMessages. Of scripts that are written without spaces, any piece of a title is found. At most
+   * 256 bytes.
    *
    * @generated from field: string title = 11;
    */
@@ -1236,10 +1237,10 @@ export const SessionService: GenService<{
    * Lists sessions, the most recently updated first. They have no `message_count` and no `last_message` unless `view`
    * asks for them.
    *
-   * A page token is a place in the order of the list: sessions whose place does not change meanwhile are neither skipped
-   * nor repeated. An update moves a session in the order of update times, and a new title in that of titles; nothing
-   * moves one in the order of create times. A list in ascending order of update times may grow at its end for as long as
-   * sessions are updated.
+   * A page token is a place in the order of the list: sessions whose place does not change meanwhile are neither
+   * skipped nor repeated. An update moves a session in the order of update times, and a new title in that of titles;
+   * nothing moves one in the order of create times. A list in ascending order of update times may grow at its end for
+   * as long as sessions are updated.
    *
    * All conditions must be met, and each may be combined with each and with any order. By `update_time`, a list without
    * conditions, or of one parent, label or owner, or of an owner and a label, costs what it returns, also with

@@ -11,8 +11,8 @@ import { LIVING, listingFields, type RecordDocument } from "./record-document.js
 /**
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and records name
- * their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments. Since 5, they may have
- * usage, deleted sessions may be kept, and lists find sessions by their titles.
+ * their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments. Since 5, they may
+ * have usage, deleted sessions may be kept, and lists find sessions by their titles.
  */
 export const SCHEMA_VERSION = 5;
 
