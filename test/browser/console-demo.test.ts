@@ -113,6 +113,24 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.picture(`${screenName}-demo-compare`);
     });
 
+    it("says what a week cost, which tool fails most, and which session is slow", async () => {
+      await open.goTo("/usage");
+      const section = (name: string) => open.page.getByRole("region", { name, exact: true });
+      await section("By session").getByRole("link").first().waitFor();
+      await open.page
+        .locator(".tiles")
+        .getByText(/US\$1\d\.\d\d/)
+        .waitFor();
+      const first = (name: string) => section(name).locator("tbody tr").first().innerText();
+      expect(await first("By model")).toContain("claude-sonnet-4-5");
+      expect(await first("Tools, those that fail most first")).toMatch(/^bash\s+7\s/);
+      await section("By session").getByRole("button", { name: "p95" }).click();
+      await expect.poll(() => first("By session")).toContain("Review the slow report query");
+      await open.page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
+      await open.expectNoSideways();
+      await open.picture(`${screenName}-demo-plots`);
+    });
+
     it("says which sessions changed since a time, and what a user asked in a week", async () => {
       await open.goTo(`/sessions?since=${new Date(Date.now() - 6 * 3_600_000).toISOString().slice(0, 16)}`);
       await open.page.getByText("4 sessions", { exact: true }).waitFor();

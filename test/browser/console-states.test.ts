@@ -46,6 +46,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       storage: `sqlite:${join(folder, "sessions.db")}`,
       httpAddress: { host: "127.0.0.1", port },
       hidesTodos: true,
+      undeleteMs: 86_400_000,
       ...(keysFile && { keysFile }),
     };
     server = await startTestServer(config, undefined, await builtPages());
@@ -282,6 +283,33 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await picture("todos-hidden");
       await useKey(free.key);
       await page.getByText("No todos", { exact: true }).waitFor();
+    });
+
+    it("what is deleted in the table comes back by Undo or from the bin, and is not offered twice", async () => {
+      await start();
+      for (const id of ["a", "b"]) await makeSession(id);
+      const shown = await openConsole();
+      const { page } = shown;
+      const row = page.getByRole("row").filter({ hasText: "Title of a" });
+      const remove = async () => {
+        await row.getByRole("checkbox").click();
+        await page.getByRole("button", { name: "Delete", exact: true }).click();
+        await shown.confirm("Delete");
+        await row.waitFor({ state: "detached" });
+      };
+      await shown.goTo("/sessions");
+      await page.getByText("2 sessions", { exact: true }).waitFor();
+      await remove();
+      await shown.toast("1 session deleted").getByRole("button", { name: "Undo" }).click();
+      await row.waitFor();
+      await remove();
+      await page.evaluate("location.hash = '#/bin'");
+      await page.getByRole("button", { name: "Bring back Title of a" }).click();
+      await shown.toast("1 session brought back").waitFor();
+      expect(await shown.toast("1 session deleted").count()).toBe(0);
+      await page.getByText("No deleted session is left.").waitFor();
+      await shown.expectNoSideways();
+      await picture("bin");
     });
 
     it("an address that leads nowhere shows what exists", async () => {

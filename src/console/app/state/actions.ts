@@ -1,14 +1,7 @@
-import {
-  deleteSession,
-  forkSession,
-  revokeTickets,
-  shareSession,
-  undeleteSession,
-  updateSession,
-} from "../api/calls.js";
+import { deleteSession, forkSession, revokeTickets, shareSession, updateSession } from "../api/calls.js";
 import type { Session } from "../api/types.js";
 import { plural } from "../text/format.js";
-import { binDays } from "./bin.js";
+import { binDays, bringOneBack, whenBack } from "./bin.js";
 import type { Conversation } from "./conversation.js";
 import { go } from "./route.js";
 import { forgetSession, noteSession } from "./session-list.js";
@@ -98,11 +91,11 @@ export function remove(session: Session): void {
       forgetSession(sessionId);
       go({ view: "home" });
       const undo = async () => {
-        noteSession(await undeleteSession(sessionId));
+        noteSession(await bringOneBack(sessionId));
         go({ view: "session", sessionId });
       };
       const action = { label: "Undo", run: () => void attempt("Undo", undo) };
-      toast(`“${titleOf(session)}” is deleted`, binDays > 0 ? { action } : {});
+      toast(`“${titleOf(session)}” is deleted`, binDays > 0 ? { action, isOver: whenBack([sessionId]) } : {});
     },
   };
 }

@@ -1,16 +1,9 @@
 import { signal } from "@preact/signals";
-import {
-  deleteSession,
-  getSession,
-  listSessions,
-  type SessionQuery,
-  undeleteSession,
-  updateSession,
-} from "../api/calls.js";
+import { deleteSession, getSession, listSessions, type SessionQuery, updateSession } from "../api/calls.js";
 import { ApiError, CODE } from "../api/http.js";
 import type { Session } from "../api/types.js";
 import { count, plural } from "../text/format.js";
-import { binDays } from "./bin.js";
+import { binDays, bringOneBack, whenBack } from "./bin.js";
 import { exportAll } from "./export.js";
 import { forgetSession } from "./session-list.js";
 import { insistently, isConflict, reasonOf, toast } from "./toasts.js";
@@ -88,11 +81,12 @@ function progressOf(doing: string, total: number) {
 }
 
 /** Says how many are done and why the others are not, and offers to undo it where that is possible. */
-function report(what: string, { done, failed, problem }: Outcome, undo?: () => void): void {
+function report(what: string, { done, failed, problem }: Outcome, undo?: () => void, isOver?: () => boolean): void {
   const text = `${plural(done.length, "session")} ${what}`;
   toast(failed === 0 ? text : `${text}, ${count(failed)} not: ${reasonOf(problem)}`, {
     isError: failed > 0,
     ...(undo && { action: { label: "Undo", run: undo } }),
+    ...(isOver && { isOver }),
   });
 }
 
@@ -122,7 +116,10 @@ export function deleteAll(sessions: readonly Session[], onDone: () => void): voi
         },
         tell,
       );
-      report("deleted", outcome, binDays > 0 ? () => void bringBack(outcome.done, onDone) : undefined);
+      if (binDays > 0) {
+        const isOver = whenBack(outcome.done.map(({ sessionId }) => sessionId));
+        report("deleted", outcome, () => void bringBack(outcome.done, onDone), isOver);
+      } else report("deleted", outcome);
       onDone();
     },
   };
@@ -135,7 +132,7 @@ export async function bringBack(sessions: readonly Session[], onDone: () => void
       "brought back",
       await each(
         sessions,
-        ({ sessionId }) => undeleteSession(sessionId),
+        ({ sessionId }) => bringOneBack(sessionId),
         () => undefined,
       ),
     );
