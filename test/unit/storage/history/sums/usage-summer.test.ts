@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import type { UsageCursor } from "../../../../../src/domain/usage-groups.js";
+import { LogHistoryProvider } from "../../../../../src/storage/history/log-history-provider.js";
+import type { SumLimits } from "../../../../../src/storage/history/sums/sum-limits.js";
+import { MemoryLogDatabase } from "../../../../../src/storage/memory/memory-log-database.js";
+
+const SMALL = { rows: 1, sessions: 1 };
+const QUERY = { groupBy: [{ by: "session" }], limit: 10 } as const;
+
+async function filled(limits: Partial<SumLimits>) {
+  let nowMs = 1000;
+  const store = new MemoryLogDatabase().namespace("default");
+  const provider = new LogHistoryProvider(store, { usageSums: limits, clockMs: () => nowMs });
+  for (const sessionId of ["a", "b", "c", "d"]) {
+    await provider.createSession({ sessionId });
+    await provider.logMessages(sessionId, [{ role: "user", parts: [], usage: { inputTokens: 1 } }]);
+  }
+  return {
+    provider,
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+  };
+}
+
+/** How many calls a sum takes from a cursor on. */
+async function callsFrom(provider: LogHistoryProvider, from?: UsageCursor): Promise<number> {
+  let cursor = from;
+  for (let calls = 1; ; calls++) {
+    const page = await provider.sumUsage({ ...QUERY, cursor });
+    cursor = page.next;
+    if (cursor !== undefined) continue;
+    expect(page.rows.map(({ values }) => values[0])).toEqual(["a", "b", "c", "d"]);
+    return calls;
+  }
+}
+
+describe("sums that are not finished", () => {
+  it("go on where they were, and begin anew once they were forgotten", async () => {
+    const { provider, wait } = await filled({ ...SMALL, idleMs: 1000 });
+    const all = await callsFrom(provider);
+    expect(all).toBeGreaterThan(2);
+    const { next } = await provider.sumUsage(QUERY);
+    wait(900);
+    const second = await provider.sumUsage({ ...QUERY, cursor: next });
+    expect(second.next).toEqual(next);
+    wait(900);
+    expect(await callsFrom(provider, next)).toBe(all - 2);
+    await provider.sumUsage(QUERY);
+    const again = (await provider.sumUsage(QUERY)).next;
+    wait(1001);
+    expect(await callsFrom(provider, again)).toBe(all);
+    await provider.close();
+  });
+
+  it("are refused when the process keeps as many as it may, but those that it keeps go on", async () => {
+    const { provider, wait } = await filled({ ...SMALL, maxCount: 1, idleMs: 1000 });
+    const { next } = await provider.sumUsage(QUERY);
+    await expect(provider.sumUsage(QUERY)).rejects.toMatchObject({
+      code: "resource_exhausted",
+      message: expect.stringContaining("adding up too much usage at once"),
+    });
+    wait(500);
+    await callsFrom(provider, next);
+    expect((await provider.sumUsage(QUERY)).next).toBeDefined();
+    wait(1001);
+    await callsFrom(provider);
+    await provider.close();
+  });
+
+  it("may take more than is kept, if there is no other", async () => {
+    const { provider } = await filled({ ...SMALL, maxBytes: 10 });
+    await callsFrom(provider);
+    await provider.close();
+  });
+
+  it("do not begin, and keep nobody waiting, when their call has ended", async () => {
+    const { provider } = await filled({});
+    const ended = provider.sumUsage({ ...QUERY, deadlineMs: Date.now() - 1 });
+    await expect(ended).rejects.toMatchObject({ code: "deadline_exceeded" });
+    expect(await callsFrom(provider)).toBe(1);
+    await provider.close();
+  });
+});
