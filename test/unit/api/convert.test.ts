@@ -25,8 +25,20 @@ import {
 } from "../../../src/api/timestamps.js";
 import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { Session } from "../../../src/domain/session.js";
+import { NO_USAGE, type Usage, type UsageSums } from "../../../src/domain/usage.js";
 
 const ATTACHMENT = { attachmentId: "a", mediaType: "image/png", name: "n", size: 3, sha256: "0a" };
+
+const USAGE: Usage = {
+  ...{ model: "m", provider: "p", inputTokens: 1, outputTokens: 0, cachedInputTokens: 3, reasoningTokens: 4 },
+  ...{ cost: "0.10", currency: "USD", startTimeMicros: 5, firstTokenTimeMicros: 6, durationMicros: 1_000_007 },
+};
+
+const PROTO_USAGE = {
+  ...{ model: "m", provider: "p", inputTokens: 1n, outputTokens: 0n, cachedInputTokens: 3n, reasoningTokens: 4n },
+  ...{ cost: "0.10", currency: "USD", startTime: { seconds: 0n, nanos: 5000 } },
+  ...{ firstTokenTime: { seconds: 0n, nanos: 6000 }, duration: { seconds: 1n, nanos: 7000 } },
+};
 
 const MESSAGE: ChatMessage = {
   id: "m",
@@ -37,6 +49,7 @@ const MESSAGE: ChatMessage = {
   metadata: { b: null },
   position: 0,
   originSessionId: "o",
+  usage: USAGE,
 };
 
 const SESSION: Session = {
@@ -64,6 +77,7 @@ describe("messages", () => {
         sessionId: "s",
         position: 0n,
         originSessionId: "o",
+        usage: PROTO_USAGE,
       },
       parts: [{ id: "p", type: "tool", text: "x", data: { a: [1] }, attachment: { ...ATTACHMENT, size: 3n } }],
     });
@@ -74,24 +88,20 @@ describe("messages", () => {
   it("are converted to proto without absent fields", () => {
     const { id, sessionId, role, timestampMicros } = MESSAGE;
     const { info, parts } = toMessageWithParts({ id, sessionId, role, timestampMicros, parts: [] });
-    expect([info?.metadata, info?.position, info?.originSessionId, parts]).toStrictEqual([
-      undefined,
-      undefined,
-      "",
-      [],
-    ]);
+    expect([info?.metadata, info?.position, info?.usage]).toStrictEqual([undefined, undefined, undefined]);
+    expect([info?.originSessionId, parts]).toStrictEqual(["", []]);
   });
 
   it("are read from a request without the fields that only answers have", () => {
     const given = fromMessageWithParts("message", toMessageWithParts(MESSAGE));
-    const { id, role, timestampMicros, parts, metadata } = MESSAGE;
-    expect(given).toStrictEqual({ id, role, timestampMicros, parts, metadata });
+    const { id, role, timestampMicros, parts, metadata, usage } = MESSAGE;
+    expect(given).toStrictEqual({ id, role, timestampMicros, parts, metadata, usage });
   });
 
-  it("may come without id, timestamp and Structs", () => {
+  it("may come without id, timestamp, usage and Structs", () => {
     const given = create(MessageWithPartsSchema, { info: { role: "user" }, parts: [{ type: "text" }] });
     expect(fromMessageWithParts("message", given)).toStrictEqual({
-      ...{ id: undefined, role: "user", timestampMicros: undefined, metadata: undefined },
+      ...{ id: undefined, role: "user", timestampMicros: undefined, metadata: undefined, usage: undefined },
       parts: [{ id: "", type: "text", text: "", data: undefined }],
     });
   });
@@ -117,18 +127,49 @@ describe("sessions", () => {
     const expected = create(SessionSchema, {
       ...{ sessionId: "s", parentId: "p", forkPointId: "f", title: "t", metadata: { a: 1 } },
       ...{ createTime: { seconds: 0n, nanos: 1000 }, updateTime: { seconds: 0n, nanos: 2000 } },
-      ...{ messageCount: 0n, inheritedCount: 4n, revision: 5n, reverted: true },
-      ...{ labels: { a: "b" }, expireTime: { seconds: 0n, nanos: 3000 } },
-      lastMessage: { messageId: "m", role: "user", timestamp: { seconds: 0n, nanos: 4000 }, text: "t" },
+      ...{ messageCount: 0n, inheritedCount: 4n, revision: 5n, reverted: true, owner: "o", labels: { a: "b" } },
+      ...{ expireTime: { seconds: 0n, nanos: 3000 }, deleteTime: { seconds: 0n, nanos: 5000 } },
+      purgeTime: { seconds: 0n, nanos: 6000 },
+      lastMessage: {
+        ...{ messageId: "m", role: "user", timestamp: { seconds: 0n, nanos: 4000 } },
+        ...{ text: "t", usage: PROTO_USAGE, error: "e" },
+      },
+      usage: {
+        ...{ calls: 1n, inputTokens: 2n, outputTokens: 3n, cachedInputTokens: 4n, reasoningTokens: 5n },
+        ...{
+          costs: [
+            { currency: "EUR", amount: "2" },
+            { currency: "USD", amount: "0.5" },
+          ],
+        },
+        duration: { seconds: 1n, nanos: 6000 },
+      },
+      inheritedUsage: { duration: { seconds: 0n, nanos: 0 } },
     });
-    const lastMessage = { messageId: "m", role: "user", timestampMicros: 4, text: "t" };
-    expect(toSession({ ...SESSION, labels: { a: "b" }, expireTimeMicros: 3, lastMessage })).toStrictEqual(expected);
+    const usage: UsageSums = {
+      ...{ calls: 1, inputTokens: 2, outputTokens: 3, cachedInputTokens: 4, reasoningTokens: 5 },
+      ...{
+        durationMicros: 1_000_006,
+        costs: new Map([
+          ["USD", 5n * 10n ** 17n],
+          ["EUR", 2n * 10n ** 18n],
+        ]),
+      },
+    };
+    const session: Session = {
+      ...{ ...SESSION, labels: { a: "b" }, owner: "o", usage, inheritedUsage: NO_USAGE },
+      ...{ expireTimeMicros: 3, deleteTimeMicros: 5, purgeTimeMicros: 6 },
+      lastMessage: { messageId: "m", role: "user", timestampMicros: 4, text: "t", usage: USAGE, error: "e" },
+    };
+    expect(toSession(session)).toStrictEqual(expected);
   });
 
   it("are converted to proto without absent fields", () => {
     const session = toSession({ ...SESSION, metadata: undefined, messageCount: undefined });
     expect([session.metadata, session.messageCount]).toStrictEqual([undefined, undefined]);
     expect([session.labels, session.expireTime, session.lastMessage]).toStrictEqual([{}, undefined, undefined]);
+    expect([session.usage, session.inheritedUsage]).toStrictEqual([undefined, undefined]);
+    expect([session.deleteTime, session.purgeTime]).toStrictEqual([undefined, undefined]);
   });
 });
 

@@ -20,6 +20,8 @@ const ALWAYS_VISIBLE = [
   // The feed tells callers only of sessions that they may see, or could see.
   "sessionpool.v1.SessionGone.session_id",
   "sessionpool.v1.SessionState.session_id",
+  // Sums only hold usage of sessions that the caller may see.
+  "sessionpool.v1.UsageRow.session_id",
 ];
 const HIDDEN = ["sessionpool.v1.MessageInfo.origin_session_id", "sessionpool.v1.Session.parent_id"];
 

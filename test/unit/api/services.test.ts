@@ -209,7 +209,10 @@ describe("MessageService", () => {
   const { method } = MessageService;
   const stored = { messageIds: ["m"], position: 0 };
   const given = { info: { role: "user" } };
-  const taken = { id: undefined, role: "user", timestampMicros: undefined, parts: [], metadata: undefined };
+  const taken = {
+    ...{ id: undefined, role: "user", timestampMicros: undefined },
+    ...{ parts: [], metadata: undefined, usage: undefined },
+  };
 
   it("appends one message", async () => {
     const request = { sessionId: "s", message: given, expectedPosition: 0n, createSession: true };

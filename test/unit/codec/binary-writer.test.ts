@@ -110,6 +110,8 @@ function scalarOf(field: DescField): fc.Arbitrary<unknown> {
       return fc.integer();
     case ScalarType.INT64:
       return fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), fc.bigInt({ min: 0n, max: 300n }));
+    case ScalarType.DOUBLE:
+      return fc.double();
     case ScalarType.BYTES:
       return fc.uint8Array({ maxLength: 300 });
     default:
