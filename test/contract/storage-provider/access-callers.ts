@@ -81,6 +81,12 @@ export const SESSION_OPERATIONS: Readonly<Record<string, OperationCall>> = {
   getAttachment: (p, id, call) => p.getAttachment(id, "a", {}, call),
   listAttachments: (p, id, call) => p.listAttachments(id, { limit: 10 }, call),
   deleteAttachment: (p, id, call) => p.deleteAttachment(id, "a", call),
+  createAnnotation: (p, id, call) => p.createAnnotation(id, { annotationId: "new", messageId: "m1", text: "x" }, call),
+  "createAnnotation again": (p, id, call) =>
+    p.createAnnotation(id, { annotationId: "n", messageId: "m1", thumb: "up", author: "ada" }, call),
+  listAnnotations: (p, id, call) => p.listAnnotations(id, { messageId: "", limit: 10 }, call),
+  updateAnnotation: (p, id, call) => p.updateAnnotation(id, "n", { text: "new" }, call),
+  deleteAnnotation: (p, id, call) => p.deleteAnnotation(id, "n", call),
   followMessages: (p, id, call) => p.followMessages(id, undefined, call),
   "followMessages from a position": (p, id, call) => p.followMessages(id, 77, call),
   snapshotSession: async (p, id, call) => {
@@ -92,6 +98,8 @@ export const SESSION_OPERATIONS: Readonly<Record<string, OperationCall>> = {
 export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
   "listSessions",
   "visibleSessions",
+  // Its cases are in session-feed.ts.
+  "watchSessions",
   // Their cases are in bin.ts.
   "listDeletedSessions",
   "undeleteSession",
@@ -110,11 +118,12 @@ export const OTHER_OPERATIONS: readonly (keyof StorageProvider)[] = [
 ];
 
 /**
- * Prepares a session on which every operation succeeds: it has messages, a revert to undo, the open draft `d` and,
- * where the store keeps attachments, the attachment `a`.
+ * Prepares a session on which every operation succeeds: it has messages, a note `n` of ada, a revert to undo, the open
+ * draft `d` and, where the store keeps attachments, the attachment `a`.
  */
 export async function makeRich(provider: StorageOperations, sessionId: string, attaches: boolean): Promise<void> {
   for (const id of ["m1", "m2", "m3"]) await provider.logMessages(sessionId, [message(id)]);
+  await provider.createAnnotation(sessionId, { annotationId: "n", messageId: "m1", thumb: "up", author: "ada" });
   await provider.truncateMessages(sessionId, "m2", { keepForUnrevert: true });
   await provider.startDraft(sessionId, message("d"));
   if (attaches) await provider.uploadAttachment(sessionId, { attachmentId: "a" }, bytes());
@@ -137,14 +146,15 @@ export async function fateOf(call: unknown, sessionId: string): Promise<string> 
 
 /** Everything that callers without limits can find out about a session, and that the store keeps about it. */
 export async function stateOf(provider: StorageOperations, sessionId: string): Promise<unknown> {
-  const [session, messages, drafts, mark, snapshot] = await Promise.all([
+  const [session, messages, drafts, notes, mark, snapshot] = await Promise.all([
     provider.getSession(sessionId),
     provider.getSessionMessages(sessionId),
     provider.listDrafts(sessionId),
+    provider.listAnnotations(sessionId, { messageId: "", limit: 10 }),
     provider.getTicketMark(sessionId),
     provider.snapshotSession(sessionId),
   ]);
-  return { session, messages, drafts, mark, isShared: snapshot?.isShared };
+  return { session, messages, drafts, notes, mark, isShared: snapshot?.isShared };
 }
 
 async function onlyOutcome(outcomes: ReturnType<StorageOperations["logTurn"]>): Promise<void> {
