@@ -28,7 +28,9 @@ export type {
   MessagePage,
   MessageQuery,
   SessionCursor,
+  SessionFilter,
   SessionPage,
+  SessionTotal,
 } from "./domain/page.js";
 export type {
   SearchCursor,
@@ -43,6 +45,14 @@ export type {
 } from "./domain/search.js";
 export { holdsTerms } from "./domain/search-text.js";
 export type { MessagePreview, NewSession, Session, SessionChange, SessionView } from "./domain/session.js";
+export {
+  type OrderKey,
+  parseOrder,
+  parseTitleFilter,
+  type SessionOrder,
+  titleKey,
+  titleWords,
+} from "./domain/session-order.js";
 export type { Todo, TodoList } from "./domain/todo.js";
 export type { Usage as MessageUsage, UsageSums } from "./domain/usage.js";
 export { usageOfText, usageText } from "./domain/usage-text.js";
@@ -56,7 +66,18 @@ export { TurnLock } from "./pool/turn-lock.js";
 export { type HistoryOptions, LogHistoryProvider } from "./storage/history/log-history-provider.js";
 export type * from "./storage/history/log-store.js";
 export { MOST_UNINDEXED } from "./storage/history/log-store.js";
+export {
+  conditionsOf,
+  type Looked,
+  type LookedPage,
+  labelCondition,
+  type QueryDriver,
+  type QueryIndexes,
+  QueryPlanner,
+  wordCondition,
+} from "./storage/history/query-planner.js";
 export { isWritable, namesLog, ownerOf, sweepTimeOf } from "./storage/history/record-facts.js";
+export { comparePlaces, meets, placeIn } from "./storage/history/record-queries.js";
 export { runningOfText, runningText } from "./storage/history/running-usage.js";
 export { searchedText } from "./storage/history/searched-text.js";
 export { usageRowsOf } from "./storage/history/usage-rows.js";

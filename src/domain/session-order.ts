@@ -18,7 +18,7 @@ export type OrderKey = number | string;
 /** The largest filter by title in bytes. */
 export const MOST_TITLE_FILTER_BYTES = 256;
 /** Titles that are the same up to here are ordered by id, so that an index can hold what they are ordered by. */
-export const MOST_TITLE_KEY_BYTES = 256;
+const MOST_TITLE_KEY_BYTES = 256;
 
 /** A longer word is not asked for, even if it got longer by being folded. */
 const MOST_WORD_BYTES = 3 * MOST_TITLE_FILTER_BYTES;
