@@ -16,8 +16,9 @@ const DESKTOP = { viewport: { width: 1280, height: 800 }, deviceScaleFactor: 1.2
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: "dark" };
 /** The pictures. `last` selects what appears last: once it is there, everything else is, too. */
 const PICTURES = [
-  { file: "console.png", screen: DESKTOP, last: ".entry-failed" },
-  { file: "console-phone.png", screen: PHONE, last: ".call-failed" },
+  { file: "console.png", screen: DESKTOP, address: "/session/import-map", last: ".entry-failed" },
+  { file: "console-phone.png", screen: PHONE, address: "/session/import-map", last: ".call-failed" },
+  { file: "console-usage.png", screen: DESKTOP, address: "/usage", last: "[aria-label='By session'] tbody a" },
 ];
 
 const store = mkdtempSync(join(tmpdir(), "session-pool-screenshot-"));
@@ -48,7 +49,7 @@ function run(args) {
   return execFileSync(process.execPath, args, { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 });
 }
 
-async function take(url, { file, screen, last }) {
+async function take(url, { file, screen, address, last }) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu"],
@@ -58,9 +59,11 @@ async function take(url, { file, screen, last }) {
     locale: "en-GB",
     timezoneId: "UTC",
   });
-  await page.goto(`${url}/#/session/import-map`);
-  await page.locator("article").getByText("18,304 rows.").waitFor();
-  await page.getByText("Live updates", { exact: true }).waitFor();
+  await page.goto(`${url}/#${address}`);
+  if (address.startsWith("/session/")) {
+    await page.locator("article").getByText("18,304 rows.").waitFor();
+    await page.getByText("Live updates", { exact: true }).waitFor();
+  }
   await page.locator(last).first().waitFor();
   await page.screenshot({ path: join(folder, file) });
   await browser.close();

@@ -54,6 +54,19 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
     await post("/session/all/message", { info: { role: "assistant", metadata: { interrupted: true } }, parts: [] });
     await post("/session/all/fork", { newSessionId: "fork", title: "A fork" });
     await post("/session/fork/message", text("user", "Go on"));
+    const usage = {
+      model: "large",
+      inputTokens: "1200",
+      outputTokens: "80",
+      cost: "0.0125",
+      currency: "USD",
+      duration: "3s",
+    };
+    await post("/session/fork/message", {
+      info: { id: "used", role: "assistant", usage },
+      parts: [{ type: "text", text: "Done" }],
+    });
+    await post("/session/fork/annotation", { messageId: "used", thumb: "down", text: "Too slow", author: "ada" });
   });
 
   afterAll(async () => {
@@ -173,10 +186,10 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       await expectNoViolation();
       await page.keyboard.press("Escape");
       const last = page.locator("article.message").last();
-      for (const name of ["Edit this message", "Erase this message everywhere"]) {
+      for (const name of ["Edit this message", "Add a note", "Erase this message everywhere"]) {
         await last.locator(".message-body").click({ position: { x: 8, y: 12 } });
         await last.getByRole("button", { name }).click();
-        await page.getByRole("dialog").getByRole("textbox").waitFor();
+        await page.getByRole("dialog").getByRole("textbox").first().waitFor();
         await expectNoViolation({ within: "dialog" });
         await page.keyboard.press("Escape");
       }
@@ -229,6 +242,20 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
         await page.keyboard.press("Escape");
         await page.getByRole("dialog").waitFor({ state: "detached" });
       }
+    });
+
+    it("usage with its plots and tables, and the choice of a data set", async () => {
+      await open("#/usage");
+      await page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
+      await page.getByRole("region", { name: "By session", exact: true }).getByRole("link").first().waitFor();
+      await expectNoViolation();
+      await open("#/session/fork");
+      await page.getByText("Too slow").waitFor();
+      await page.getByRole("button", { name: "Actions" }).click();
+      await page.getByRole("menuitem", { name: "Export" }).click();
+      await page.getByRole("button", { name: "Data set…" }).click();
+      await page.getByText("Which messages").waitFor();
+      await expectNoViolation({ within: "dialog" });
     });
 
     it.each(["#/todos", "#/session/nobody", "#/t/cut", "#/sessions", "#/bin", "#/compare?s=all&s=fork"])(

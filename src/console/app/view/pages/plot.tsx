@@ -104,6 +104,8 @@ function Figure({ title, draw, inputs }: FigureProps) {
     if (width === 0 || plotting === undefined) return;
     const drawn = draw(width, plotting);
     drawn.setAttribute("role", "img");
+    // The picture has one name. Its parts have names that say nothing, and no role that may have one.
+    for (const part of drawn.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
     box.current?.replaceChildren(drawn);
   }, [width, plotting, title, ...inputs]);
   return (
