@@ -3,33 +3,18 @@ import { connect as connectHttp2, createServer as createHttp2Server, type Http2S
 import type { AddressInfo } from "node:net";
 import type { DescMessage, Message, MessageInitShape } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
-import { AttachmentService } from "../../../../gen/sessionpool/v1/attachment_service_pb.js";
-import { MessageService } from "../../../../gen/sessionpool/v1/message_service_pb.js";
-import { SessionService } from "../../../../gen/sessionpool/v1/session_service_pb.js";
-import { TodoService, TodoTrackerService } from "../../../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ApiError } from "../../../../src/api/api-error.js";
-import type { ApiMethod } from "../../../../src/api/method-table.js";
+import { API_METHODS, type ApiMethod } from "../../../../src/api/method-table.js";
 import { DEFAULT_SERVER_LIMITS, type ServerLimits } from "../../../../src/config/config.js";
 import type { Arrival, CallPipeline, FrontCall } from "../../../../src/server/call/front-call.js";
 import { type Admission, type AdmissionKind, Admissions } from "../../../../src/server/limits/admissions.js";
 import { createRestHandler, type RestOptions } from "../../../../src/server/rest/handler.js";
 
 /** The table of methods without implementations: the fake pipeline answers. */
-export const METHODS: readonly ApiMethod[] = [
-  SessionService,
-  MessageService,
-  AttachmentService,
-  TodoService,
-  TodoTrackerService,
-].flatMap((service) =>
-  service.methods.map((desc) => ({
-    desc,
-    scope: "write" as const,
-    ticket: "none" as const,
-    grpcOnly: service === TodoTrackerService,
-    isAudited: false,
-  })),
-);
+export const METHODS: readonly ApiMethod[] = API_METHODS.map(({ desc, grpcOnly }) => ({
+  ...{ desc, grpcOnly, isAudited: false },
+  ...{ scope: "write", ticket: "none" },
+}));
 
 export interface SeenCall {
   readonly method: string;

@@ -175,6 +175,8 @@ describe("openApiDocument", () => {
       "SessionService",
       "MessageService",
       "AttachmentService",
+      "UsageService",
+      "AnnotationService",
       "TodoService",
     ]);
     for (const one of operations()) expect(one.summary).toMatch(/^[A-Z].*[^.]$/);
@@ -268,13 +270,21 @@ describe("openApiDocument", () => {
 
   test("describes streams, errors and authentication", () => {
     const watch = operation("get", "/session/{sessionId}/message:watch");
-    expect(Object.keys(watch.responses[200].content)).toEqual(["text/event-stream", "application/x-ndjson"]);
+    const feed = operation("get", "/session:watch");
     const resuming = operations().filter(({ parameters }) =>
       parameters.some(({ name }: Json) => name === "Last-Event-ID"),
     );
-    expect(resuming.map(({ operationId }) => operationId)).toEqual([watch.operationId]);
-    const header = watch.parameters.find(({ name }: Json) => name === "Last-Event-ID");
-    expect(header.description).toContain("`resumeToken` wins");
+    expect(new Set(resuming.map(({ operationId }) => operationId))).toEqual(
+      new Set([watch.operationId, feed.operationId]),
+    );
+    for (const { parameters, responses } of [watch, feed]) {
+      expect(Object.keys(responses[200].content)).toEqual(["text/event-stream", "application/x-ndjson"]);
+      const header = parameters.find(({ name }: Json) => name === "Last-Event-ID");
+      expect(header.description).toContain("`resumeToken` wins");
+    }
+    expect(document.components.schemas.WatchSessionsResponse.allOf).toEqual([
+      { oneOf: ["created", "changed", "deleted", "heartbeat"].map((name) => ({ required: [name] })) },
+    ]);
     expect(document.components.schemas.WatchMessagesResponse.allOf).toEqual([
       {
         oneOf: ["appended", "truncated", "heartbeat", "draft", "draftExtended", "draftEnded", "updated", "deleted"].map(
