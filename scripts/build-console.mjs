@@ -57,8 +57,8 @@ function preloads({ outputs }) {
 }
 
 /**
- * Plots bring a style element, which the Content-Security-Policy of the page refuses. The page's own style sheet has its
- * rules.
+ * Plots bring a style element, which the Content-Security-Policy of the page refuses. The page's own style sheet has
+ * its rules.
  */
 const withoutStyleElements = {
   name: "without-style-elements",

@@ -1,5 +1,5 @@
-// Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls, what the calls of
-// models took, notes, owners, and one long session.
+// Writes a store to look at in the console: sessions of the last three weeks, with forks, failed calls, what the calls
+// of models took, notes, owners, and one long session.
 //
 //   mkdir -p data
 //   node scripts/demo-store.mjs > data/demo.jsonl

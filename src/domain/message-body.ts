@@ -212,7 +212,10 @@ function isSigned({ source: { bytes }, start, end }: ByteRange): boolean {
   return true;
 }
 
-/** The parts and the metadata of a stored text. The sizes of attachments are texts there, as protobuf's JSON has 64-bit numbers. */
+/**
+ * The parts and the metadata of a stored text. The sizes of attachments are texts there, as protobuf's JSON has 64-bit
+ * numbers.
+ */
 function parse(bytes: ByteRange): BodyContent {
   const { parts, metadata } = JSON.parse(bytes.toString()) as BodyContent;
   if (!parts.some(({ attachment }) => attachment !== undefined)) return { parts, metadata };

@@ -31,7 +31,7 @@ export interface UsageSums {
 }
 
 /** Digits of a cost after the point. */
-export const COST_DIGITS = 18;
+const COST_DIGITS = 18;
 
 const COST = /^\d{1,12}(?:\.\d{1,18})?$/;
 

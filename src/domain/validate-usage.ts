@@ -7,7 +7,7 @@ import { checkBytes, checkIsObject, checkText, hasControl } from "./validate.js"
 export const MOST_TOKENS = 1_000_000_000;
 /** The length of the name of a model or a provider, in bytes. */
 export const MOST_NAME_BYTES = 128;
-export const MOST_DURATION_DAYS = 30;
+const MOST_DURATION_DAYS = 30;
 const MOST_DURATION_MICROS = MOST_DURATION_DAYS * 86_400_000_000;
 
 /** Checks a usage as far as it is given; `field` is its name in errors. */

@@ -58,7 +58,12 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "const seq = rows.at(-1)?.entry === null ? (rows.at(-1) as Row).seq - 1 : (last?.seq ?? 0);",
   ),
   rule("append-clears-undo", `${HISTORY}/undo.ts`, "return seq > 0 ? null : record.undo;", "return record.undo;"),
-  rule("rollover-clears-undo", WRITER, "undo: undoAt(record, head.seq),", "undo: record.undo,"),
+  rule(
+    "rollover-clears-undo",
+    WRITER,
+    "undo: undoAt(record, head.seq),\n      drafts: await this.#draftsAfter(head, [], call),\n      rollovers",
+    "undo: record.undo,\n      drafts: await this.#draftsAfter(head, [], call),\n      rollovers",
+  ),
 
   rule(
     "one-edit-one-event",

@@ -258,10 +258,10 @@ export const DeleteAnnotationResponseSchema: GenMessage<DeleteAnnotationResponse
 /**
  * Notes and feedback on messages, kept apart from their content.
  *
- * An annotation is not part of the history: it changes no message, position or revision, and WatchMessages does not tell
- * of it. The session's `update_time` moves. A fork or share begins with the annotations of the messages that it takes, as they are at that moment; afterwards, each
- * session has its own. Erasing a message erases its annotations. A session has at most 1,000 annotations, and a
- * message 16.
+ * An annotation is not part of the history: it changes no message, position or revision, and WatchMessages does not
+ * tell of it. The session's `update_time` moves. A fork or share begins with the annotations of the messages that it
+ * takes, as they are at that moment; afterwards, each session has its own. Erasing a message erases its annotations. A
+ * session has at most 1,000 annotations, and a message 16.
  *
  * Every RPC may answer `not_found` (no such session), `invalid_argument`, and the errors that SessionService lists for
  * all RPCs.

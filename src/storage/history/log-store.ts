@@ -314,8 +314,8 @@ export interface LogStore {
 
   /**
    * The entries with usage in these ranges, at most `limit` of them. An entry has usage if it was appended with
-   * `usageSums`; its `usage` is that of its body, also after an erasure. Costs what the entries with usage cost, however
-   * many others the ranges have, and reads no body.
+   * `usageSums`; its `usage` is that of its body, also after an erasure. Costs what the entries with usage cost,
+   * however many others the ranges have, and reads no body.
    */
   readUsage(ranges: readonly Segment[], limit: number, call?: Call): Promise<UsageRows>;
 
@@ -360,10 +360,10 @@ export interface LogStore {
   listOwned(uid: string, after: OwnedPlace | undefined, limit: number, call?: Call): Promise<readonly OwnedPlace[]>;
 
   /**
-   * Replaces the bodies of these entries, in one step for each entry; everything else stays, the sums of usage among it.
-   * What is kept of the usage beside the body becomes that of the new body, which has the same numbers. An entry that is no longer
-   * there is skipped. Safe to repeat, and safe beside other calls of the same: an entry gets one of the bodies, whole.
-   * Only erasing may use this, because entries never change in any other way.
+   * Replaces the bodies of these entries, in one step for each entry; everything else stays, the sums of usage among
+   * it. What is kept of the usage beside the body becomes that of the new body, which has the same numbers. An entry
+   * that is no longer there is skipped. Safe to repeat, and safe beside other calls of the same: an entry gets one of
+   * the bodies, whole. Only erasing may use this, because entries never change in any other way.
    */
   overwriteEntries(entries: readonly Entry[], call?: Call): Promise<void>;
 

@@ -47,8 +47,8 @@ const message: fc.Arbitrary<ChatMessage> = fc.record({
 });
 
 /**
- * The message as a store returns it. Databases give bytes or a string, and an earlier version, which knew no usage, wrote
- * other JSON.
+ * The message as a store returns it. Databases give bytes or a string, and an earlier version, which knew no usage,
+ * wrote other JSON.
  */
 function readBack(given: ChatMessage, form: "bytes" | "string" | "earlier"): ChatMessage {
   const { parts, metadata, usage, ...fields } = given;

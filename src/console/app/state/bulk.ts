@@ -5,6 +5,7 @@ import type { Session } from "../api/types.js";
 import { count, plural } from "../text/format.js";
 import { binDays, bringOneBack, whenBack } from "./bin.js";
 import { exportAll } from "./export.js";
+import { changeOf, type Labels } from "./label-lines.js";
 import { forgetSession } from "./session-list.js";
 import { insistently, isConflict, reasonOf, toast } from "./toasts.js";
 import { dialog } from "./ui.js";
@@ -169,23 +170,6 @@ export function labelAll(sessions: readonly Session[], onDone: () => void): void
       report("labelled", outcome, () => void undo().catch((error) => toast(reasonOf(error), { isError: true })));
       onDone();
     },
-  };
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-/** Reads lines such as `team=ops` and `-team` as a change of labels. */
-export function changeOf(text: string): (labels: Labels) => Labels {
-  const lines = text.split("\n").filter((line) => line.trim() !== "");
-  return (labels) => {
-    const changed = new Map(Object.entries(labels));
-    for (const line of lines) {
-      const at = line.indexOf("=");
-      if (at < 0 && line.trim().startsWith("-")) changed.delete(line.trim().slice(1).trim());
-      else if (at < 0) changed.set(line.trim(), "");
-      else changed.set(line.slice(0, at).trim(), line.slice(at + 1).trim());
-    }
-    return Object.fromEntries(changed);
   };
 }
 

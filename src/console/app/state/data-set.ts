@@ -74,7 +74,7 @@ function turnBefore(messages: readonly Message[], position: number): number {
 }
 
 /** A message as Chat Completions write it: calls beside the text, and each result as a message of its own. */
-export function chatOf(message: Message): readonly ChatMessage[] {
+function chatOf(message: Message): readonly ChatMessage[] {
   const views = viewsOf(message);
   const content = contentOf(views, message.info.role);
   const calls = views.flatMap((view, i) => (view.kind === "call" ? [callOf(view, message, i)] : []));

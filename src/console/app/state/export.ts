@@ -94,7 +94,7 @@ function fileName(sessionId: string): string {
 const NOTHING = { messages: 0, attachments: 0 };
 
 /** Reads all messages of a session, oldest first. */
-export async function readAll(
+async function readAll(
   sessionId: string,
   signal: AbortSignal,
   onRead: (count: number) => void,

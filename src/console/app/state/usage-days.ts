@@ -3,7 +3,7 @@ import { added } from "./usage-sums.js";
 
 /** How many models have a colour of their own; the others share one. */
 const MAX_SERIES = 6;
-export const OTHERS = "others";
+const OTHERS = "others";
 const UNNAMED = "unnamed";
 const DAY_MS = 24 * 3600 * 1000;
 const MAX_DAYS = 400;

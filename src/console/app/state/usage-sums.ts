@@ -14,7 +14,9 @@ export function milliseconds(duration: string | undefined): number | undefined {
   return duration ? Number.parseFloat(duration) * 1000 : undefined;
 }
 
-/** An amount with its currency: two digits after the point, or as many as it takes to show the first three that count. */
+/**
+ * An amount with its currency: two digits after the point, or as many as it takes to show the first three that count.
+ */
 export function money({ amount, currency }: Cost): string {
   const value = Number(amount);
   const digits = value >= 1 || value === 0 ? 2 : Math.min(18, Math.ceil(-Math.log10(value)) + 2);

@@ -5,7 +5,7 @@ import { totalLength } from "../segments.js";
 import type { SessionState, ToldChange } from "./told-change.js";
 
 /** The states of sessions as they were at one moment each, some time after their records were read. */
-export async function statesOf(
+async function statesOf(
   { store }: HistoryContext,
   records: readonly SessionRecord[],
   call?: Call,

@@ -139,7 +139,7 @@ export class UsageAdder implements Adder {
 }
 
 /** The rows of each session. They come in the order of the ranges, and in each range by place. */
-export function rowsOfSessions(rows: readonly UsageRow[], work: readonly Work[]): UsageRow[][] {
+function rowsOfSessions(rows: readonly UsageRow[], work: readonly Work[]): UsageRow[][] {
   const found: UsageRow[][] = work.map(() => []);
   const ranges = work.flatMap((item, index) => item.ranges.map((range) => ({ range, index })));
   let at = 0;

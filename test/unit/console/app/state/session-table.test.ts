@@ -23,9 +23,11 @@ beforeAll(async () => {
   vi.stubGlobal("innerWidth", 1280);
   vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener: () => undefined }));
   // Names that the compiler does not follow, because it checks the page with the types of browsers.
-  const [table, bulk] = ["session-table", "bulk"].map((name) => `../../../../../src/console/app/state/${name}.js`);
+  const [table, lines] = ["session-table", "label-lines"].map(
+    (name) => `../../../../../src/console/app/state/${name}.js`,
+  );
   ({ filterOf, queryOf, requestOf } = await import(table as string));
-  ({ changeOf } = await import(bulk as string));
+  ({ changeOf } = await import(lines as string));
 });
 afterAll(() => void vi.unstubAllGlobals());
 
