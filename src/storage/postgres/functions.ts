@@ -41,9 +41,16 @@ const FIND_END = (
 
 /**
  * The update time of a living session moves if it is old enough. After the clock was set back, the time stays, and the
- * place in the feed moves with every append.
+ * place in the feed moves with every append; functions before number 3 leave both.
  */
-const TOUCH = (s: string) => `now_time := ${s}.now_micros();
+const TOUCH = (s: string, number: 1 | 2 | 3) =>
+  number < 3
+    ? `now_time := ${s}.now_micros();
+  IF old_time < now_time - ${UPDATE_TIME_SLACK_MICROS} THEN
+    UPDATE ${s}.sessions SET update_time = now_time WHERE uid = p_uid AND NOT deleted;
+    UPDATE ${s}.labels SET update_time = now_time WHERE uid = p_uid;
+  END IF;`
+    : `now_time := ${s}.now_micros();
   IF abs(now_time - old_time) > ${UPDATE_TIME_SLACK_MICROS} THEN
     UPDATE ${s}.sessions SET update_time = greatest(update_time, now_time), place = txid_current()
       WHERE uid = p_uid AND NOT deleted;
@@ -85,7 +92,7 @@ BEGIN
       p_words::tsvector${number < 3 ? "" : ", p_usage, p_sums"})
     ON CONFLICT (id, uid, log) DO NOTHING;
   IF NOT FOUND THEN RETURN ${ID_TAKEN}; END IF;${number === 1 ? "" : NAME_ONE(s, "p")}
-  ${TOUCH(s)}
+  ${TOUCH(s, number)}
   RETURN 1;
 END $f$;
 
@@ -126,7 +133,7 @@ BEGIN
       g.words::tsvector${number < 3 ? "" : ", g.usage, g.sums"}
     FROM unnest(p_id, p_time, p_size, p_role, p_session, p_origin, p_body, p_words${number < 3 ? "" : ", p_usage, p_sums"})
       WITH ORDINALITY AS g(id, time, size, role, session, origin, body, words${number < 3 ? "" : ", usage, sums"}, i);${number === 1 ? "" : NAME_MANY(s)}
-  ${TOUCH(s)}
+  ${TOUCH(s, number)}
   RETURN cardinality(p_id);
 END $f$;`;
 }
