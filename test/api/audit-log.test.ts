@@ -7,6 +7,7 @@ import { SessionService } from "../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoTrackerService } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import { hashRandomKey, newKey } from "../../src/server/auth/key-hash.js";
 import { newTicketSecret } from "../../src/server/auth/ticket-secrets.js";
+import { documentedProgram } from "../clients/documented.js";
 import { Child, run } from "../support/child.js";
 import { GrpcClient } from "../support/grpc-client.js";
 import { startTestServer, type TestServer } from "../support/server.js";
@@ -72,6 +73,17 @@ describe("the audit log of a server", () => {
       { ...byWriter, action: "DeleteSession", sessionId: "gone", result: "not_found" },
       { ...byWriter, action: "CreateTicket", sessionId: "s" },
     ]);
+  });
+
+  it("has lines with the fields that docs/ shows", async () => {
+    await send(keys.writer, "POST", "/session", { sessionId: "trip" });
+    await send(keys.writer, "DELETE", "/session/trip");
+    const out = join(folder, "ada.jsonl");
+    await run(["export", "--storage", "memory:", "--audit-log", auditLog, "--owner", "ada", out]);
+    const lines = linesOf(auditLog).slice(-3, -1);
+    const shown = documentedProgram("json", '"action":"DeleteSession"').trim().split("\n");
+    expect(lines.map((line) => Object.keys(line))).toEqual(shown.map((line) => Object.keys(JSON.parse(line))));
+    taken();
   });
 
   it("has none about reads", async () => {

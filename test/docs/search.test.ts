@@ -4,7 +4,7 @@ import { join } from "node:path";
 import Database from "libsql";
 import { MongoClient } from "mongodb";
 import { afterAll, describe, expect, it } from "vitest";
-import { parseSearch } from "../../src/domain/search.js";
+import { parseSearch, type SearchOption } from "../../src/domain/search.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 /** Stores a message, with an index of words or without, and says whether the words of all messages are found. */
-async function writeTo(url: string, id: string, search: boolean): Promise<number | "off"> {
+async function writeTo(url: string, id: string, search: SearchOption): Promise<number | "off"> {
   const database = await open(url, search);
   try {
     const provider = new LogHistoryProvider(database.namespace("default"), { search });
@@ -38,7 +38,7 @@ async function writeTo(url: string, id: string, search: boolean): Promise<number
   }
 }
 
-function open(url: string, search: boolean) {
+function open(url: string, search: SearchOption) {
   if (url.startsWith("sqlite:")) return SqliteLogDatabase.open(url.slice("sqlite:".length), { search });
   return url.startsWith("postgres:")
     ? PostgresLogDatabase.connect(url, { search })
@@ -78,13 +78,21 @@ describe("the page's way to remove an index of words", () => {
         url,
         "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'session_pool' ORDER BY 1",
       );
-    const [own, byHand] = [await freshUrl(), await freshUrl()];
-    await (await open(own, true)).close();
-    await (await open(byHand, false)).close();
-    const making = documentedProgram("sql", "CREATE INDEX CONCURRENTLY messages_by_words");
-    await postgresServer.query(byHand, ...making.trim().split(/(?<=;)\n/));
-    expect(await indexes(byHand)).toEqual(await indexes(own));
-    expect(await writeTo(byHand, "m1", true)).toBe(1);
+    const statementsOf = (program: string) => program.trim().split(/(?<=;)\n/);
+    const ofTexts = statementsOf(documentedProgram("sql", "CREATE INDEX CONCURRENTLY messages_by_words"));
+    const insteadOfTheLast = statementsOf(documentedProgram("sql", "CREATE INDEX CONCURRENTLY messages_lacking_all"));
+    const making = [
+      [true, ofTexts],
+      ["all", [...ofTexts.slice(0, -1), ...insteadOfTheLast]],
+    ] as const;
+    for (const [search, statements] of making) {
+      const [own, byHand] = [await freshUrl(), await freshUrl()];
+      await (await open(own, search)).close();
+      await (await open(byHand, false)).close();
+      await postgresServer.query(byHand, ...statements);
+      expect(await indexes(byHand)).toEqual(await indexes(own));
+      expect(await writeTo(byHand, "m1", search)).toBe(1);
+    }
   });
 
   it.skipIf(mongo === null)("leaves a MongoDB database without any of it, and one can be added again", async () => {

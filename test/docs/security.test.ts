@@ -90,6 +90,16 @@ const TESTS: readonly [string, ...(readonly [string, string])[]][] = [
     ["test/unit/api/method-table.test.ts", "holds every RPC of every service of proto/, once"],
     ["test/interop/table.test.ts", "every front gives the same answer:"],
   ],
+  [
+    "With `--audit-log`, every change and every refused attempt has a line that says who, what, when and with which result, and never what was written.",
+    ["test/api/audit-log.test.ts", "has a line about each change: by whom, to what, with which result"],
+    ["test/api/audit-log.test.ts", "has refused attempts on every front, however the caller was refused"],
+    ["test/api/audit-log.test.ts", "never has content, keys or tickets"],
+  ],
+  [
+    "It is in the file before the call is answered.",
+    ["test/api/audit-log.test.ts", "has a line about each change: by whom, to what, with which result"],
+  ],
   ["The keys file holds hashes.", ["test/unit/server/auth/keys.test.ts", "knows the keys whose hashes it holds"]],
   [
     "Keys, tickets and message content never appear in logs, metrics or traces, and the command line never in traces.",

@@ -96,7 +96,10 @@ export interface RecordDocument {
   /** Present while it is being restored; see SessionRecord. */
   readonly restoring?: true;
   readonly marked_time?: Date | null;
-  /** Both are present in tombstones whose sessions can be brought back; see SessionRecord. */
+  /**
+   * Both are present in tombstones whose sessions can be brought back; see SessionRecord. Documents of version 0.1.0
+   * have a `delete_time` that is null or a date, and no `purge_time`.
+   */
   readonly delete_time?: Long | number;
   readonly purge_time?: Long | number;
   /** Absent for never. */
@@ -274,7 +277,7 @@ function accessOf({ owner, ticket_generation, creator_key, is_counted }: RecordD
 function binOf({ delete_time, purge_time, brought_back_as }: RecordDocument): Partial<SessionRecord> {
   const bin = { deleteTimeMicros: Number(delete_time), purgeTimeMicros: Number(purge_time) };
   return {
-    ...(delete_time !== undefined && { bin }),
+    ...(purge_time !== undefined && { bin }),
     ...(brought_back_as !== undefined && { broughtBackAs: brought_back_as }),
   };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Annotation, Message } from "../../../../../src/console/app/api/types.js";
 import { type Context, chosen, dataSetLines } from "../../../../../src/console/app/state/data-set.js";
+import { documentedProgram } from "../../../../clients/documented.js";
 
 const messages: Message[] = [];
 
@@ -92,5 +93,16 @@ describe("a data set", () => {
     ]);
     // What the chosen message itself calls has no result yet.
     expect(lines([7], "turn")[0].messages.at(-1).role).toBe("assistant");
+  });
+
+  it("is as the page of the console shows it", () => {
+    const said = (id: string, role: string, text: string): Message => ({
+      info: { id, role, timestamp: "2026-11-28T12:00:00Z" },
+      parts: [{ id: "", type: "text", text }],
+    });
+    const trip = [said("m1", "user", "Where to?"), said("m2", "assistant", "Lisbon")];
+    const right = { ...note("m2", "up", "Right."), updateTime: "2026-11-28T12:00:00Z" };
+    const shown = documentedProgram("json", '"feedback":');
+    expect([...dataSetLines("trip", trip, [right], [1], "all")].join("")).toBe(shown);
   });
 });
