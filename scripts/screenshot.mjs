@@ -18,7 +18,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch:
 const PICTURES = [
   { file: "console.png", screen: DESKTOP, address: "/session/import-map", last: ".entry-failed" },
   { file: "console-phone.png", screen: PHONE, address: "/session/import-map", last: ".call-failed" },
-  { file: "console-usage.png", screen: DESKTOP, address: "/usage", last: "[aria-label='By session'] tbody a" },
+  { file: "console-usage.png", screen: DESKTOP, address: "/usage", last: "svg[aria-label='Failed calls by tool']" },
 ];
 
 const store = mkdtempSync(join(tmpdir(), "session-pool-screenshot-"));
