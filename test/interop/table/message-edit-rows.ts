@@ -76,7 +76,7 @@ export const MESSAGE_EDIT_ROWS: readonly Row[] = [
     request: { sessionId: "s", messageId: "m2", message: message("m2", 2), updateMask: "info.timestamp" },
     error: {
       code: "invalid_argument",
-      message: 'update_mask names "info.timestamp"; it may name parts, info.metadata, info.role',
+      message: 'update_mask names "info.timestamp"; it may name parts, info.metadata, info.role, info.usage',
     },
   },
   {
