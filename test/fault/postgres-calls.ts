@@ -1,6 +1,6 @@
 import type { SessionFilter } from "../../src/domain/page.js";
 import { orderText, type SessionOrder } from "../../src/domain/session-order.js";
-import type { AttachmentTable } from "../../src/storage/history/log-store.js";
+import type { AttachmentTable, FeedTable, RecordBin } from "../../src/storage/history/log-store.js";
 import { placeIn } from "../../src/storage/history/record-queries.js";
 import type { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { arriving, naming } from "../contract/log-store/attachment-fixtures.js";
@@ -61,6 +61,11 @@ const ORDERS: readonly SessionOrder[] = (["update_time", "create_time", "title"]
 const LOOKED = { limit: 10, lookAt: 15 };
 const MIDDLE = record("u2000", { title: "title u2", updateTimeMicros: T0 + 2000, createTimeMicros: T0 + 2000 });
 
+const USED = [
+  { log: BIG.log, first: 777, last: 9000 },
+  { log: "u3.1", first: 1, last: Number.MAX_SAFE_INTEGER },
+];
+
 /** Reads that callers of the API wait for: what they cost must not depend on how much is stored. */
 export function readsOf(database: PostgresLogDatabase): Calls {
   const store = database.namespace("default");
@@ -99,6 +104,8 @@ export function readsOf(database: PostgresLogDatabase): Calls {
         { log: BIG.log, first: 777, last: 799 },
         { log: "u3.1", first: 1, last: Number.MAX_SAFE_INTEGER },
       ]),
+    "usage in ranges": () => store.readUsage([...USED], PAGE.limit),
+    "sums of usage": () => store.readUsageEnds(USED),
     "what an owner of few takes": () => store.usage({ owner: "few5" }),
     "what the sessions of a key take": () => store.usage({ key: "k5" }),
     "places of an owner": () => store.listOwned(BIG.uid, undefined, 10),
@@ -106,6 +113,8 @@ export function readsOf(database: PostgresLogDatabase): Calls {
     "copies of a message": () =>
       store.findCopies([{ uid: BIG.uid, sessionId: "s" }], { id: "m2", originSessionId: "s", timestampMicros: T0 + 2 }),
     ...attachmentReadsOf(store.attachments as AttachmentTable),
+    ...binReadsOf(store.bin as RecordBin),
+    ...feedReadsOf(store.feed as FeedTable),
     ...Object.fromEntries(lists),
     "the time": () => store.timeMs(),
     todos: () => store.readTodos(),
@@ -129,6 +138,32 @@ function attachmentReadsOf(table: AttachmentTable): Calls {
     "what else names attachments of logs": () => table.listNamings(logs, "a77", PAGE.limit),
     "what a range names": () => table.targetsIn({ log: BIG.log, first: 777, last: 787 }, PAGE.limit),
     "what a session names of others": () => table.targetsIn({ foreignTo: "u3" }, PAGE.limit),
+  };
+}
+
+function binReadsOf(bin: RecordBin): Calls {
+  const later = { ...PAGE, after: { deleteTimeMicros: T0 + 2000, sessionId: "u2000" } };
+  return {
+    "the bin": () => bin.list({}, PAGE),
+    "a later page of the bin": () => bin.list({}, later),
+    "the bin of an owner of many": () => bin.list({ owner: "o1" }, PAGE),
+    "a later page of the bin of an owner": () => bin.list({ owner: "o1" }, later),
+    "the bin of an owner of few": () => bin.list({ owner: "few5" }, PAGE),
+    "what had an id": () => bin.list({ sessionId: "u77" }, PAGE),
+    "what to purge": () => bin.listDue(T0 + 3000, PAGE.limit),
+    "nothing to purge": () => bin.listDue(0, PAGE.limit),
+  };
+}
+
+/** The places of what `postgres-plans.test.ts` stores are below zero. */
+function feedReadsOf(feed: FeedTable): Calls {
+  return {
+    "the ends of the feed": () => feed.ends(),
+    "the feed": () => feed.read({ place: -9000 }, PAGE.limit),
+    "the feed within a place": () => feed.read({ place: -8000, key: "0" }, PAGE.limit),
+    "the end of the feed": () => feed.read({ place: 0 }, PAGE.limit),
+    "what changed lately": () => feed.recent(T0 + 3990),
+    "what is being written": () => feed.settle(),
   };
 }
 
@@ -185,6 +220,13 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
     "no attachments to look at": () => table.listSeen("doomed", 0, PAGE.limit),
     "new contents": () => store.overwriteEntries(entries(log, 2, 5, (seq) => ({ id: `own ${seq}` }))),
     "a change of a session": async () => replaced(store, await found(), { title: "x", labels: { all: "", some: "8" } }),
+    "a session that is put into the bin and taken out": async () => {
+      const bin = { deleteTimeMicros: T0, purgeTimeMicros: T0 };
+      await replaced(store, await found(), { deleted: true, bin });
+      const { forks: _, revision, ...deleted } = await found();
+      await store.bin?.revive({ ...deleted, revision: revision + 1, deleted: false, bin: undefined }, revision);
+    },
+    "the removal of old rows of the feed": () => (store.feed as FeedTable).prune(T0 + 10),
     "a seal": () => store.seal(log),
     "a restored session": async () => {
       const { markedAtMs: _, ...made } = next(await found(), { uid: `${uid}-copy`, sessionId: `${uid}-copy` });

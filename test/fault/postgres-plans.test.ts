@@ -1,4 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { usageText } from "../../src/domain/usage-text.js";
+import { NOTHING_USED, runningText } from "../../src/storage/history/running-usage.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { PostgresPool } from "../../src/storage/postgres/postgres-pool.js";
 import { RECORD_FIELDS } from "../../src/storage/postgres/rows.js";
@@ -157,15 +159,18 @@ async function fill(s: string): Promise<void> {
   const body = `'{"parts":[]}' || repeat(' ', 300)`;
   const messages = (uid: string, seqs: string, from = "") => `
     SELECT ${uid}, '.1', q, 'm' || q, ${T0} + q, 1, 320, 'user', 's', NULL, ${body},
-      ('text2 ''default common'' ''default w' || q || '''')::tsvector
+      ('text2 ''default common'' ''default w' || q || '''')::tsvector, CASE q % 2 WHEN 0 THEN '${usageText({ model: "m" })}' END,
+      CASE q % 2 WHEN 0 THEN '${runningText(NOTHING_USED)}' END
     FROM generate_series(1, ${seqs}) AS q ${from}`;
-  const sessions = (uid: string, namespace: string, from: string) => `
+  const sessions = (uid: string, namespace: string, from: string, deleted = false) => `
     INSERT INTO ${s}.sessions
-    SELECT ${uid}, ${namespace}, ${uid}, CASE WHEN u % 2 = 0 THEN 'parent' ELSE '' END, ${T0} + u,
-      CASE WHEN u % 3 = 0 THEN ${T0} + u END, 1, u % 2, false, false, false, u % 5 / 4, u % 5 / 4,
-      CASE WHEN u % 7 = 0 THEN u END, 1, ARRAY[${uid} || '.1'], ARRAY['all=', 'too=', 'some=' || u % 100], '[]', '{}',
+    SELECT ${deleted ? `${uid} || 'd'` : uid}, ${namespace}, ${uid}, CASE WHEN u % 2 = 0 THEN 'parent' ELSE '' END,
+      ${T0} + u, CASE WHEN u % 3 = 0 THEN ${T0} + u END, 1, u % 2, ${deleted}, false, false, u % 5 / 4, u % 5 / 4,
+      CASE WHEN ${!deleted} AND u % 7 = 0 THEN u END, 1, ARRAY[${uid} || '.1'],
+      ARRAY['all=', 'too=', 'some=' || u % 100], '[]', '{}',
       CASE u % 4 WHEN 0 THEN '' WHEN 1 THEN 'few' || u / 100 ELSE 'o1' END,
-      'k' || u / 100, CASE WHEN u % 3 = 0 THEN u END
+      'k' || u / 100, CASE WHEN u % 3 = 0 THEN u END,
+      ${deleted ? `${T0} + u, ${T0} + u` : "NULL, NULL"}, 1, ${deleted ? "NULL, NULL" : "u - 10000, u - 10000"}
     FROM ${from}`;
   const attachments = (uid: string, count: number, from: string) => [
     `INSERT INTO ${s}.attachments
@@ -178,19 +183,27 @@ async function fill(s: string): Promise<void> {
     url,
     `INSERT INTO ${s}.messages ${messages("'u' || u", "25", ", generate_series(1, 200) AS u")}`,
     `INSERT INTO ${s}.messages ${messages(`'${BIG.uid}'`, `${BIG.messages}`)}`,
+    `ALTER TABLE ${s}.sessions DISABLE TRIGGER note_changes`,
     sessions("'u' || u", "'default'", `generate_series(1, ${SESSIONS.here}) AS u`),
+    sessions("'u' || u", "'default'", `generate_series(1, ${SESSIONS.here}) AS u`, true),
     sessions(`'${BIG.uid}'`, "'default'", "generate_series(1, 1) AS u"),
     sessions(
       "'n' || n || 'u' || u",
       "'n' || n",
       `generate_series(1, ${SESSIONS.namespaces}) AS n, generate_series(1, ${SESSIONS.elsewhere}) AS u`,
     ),
+    `ALTER TABLE ${s}.sessions ENABLE TRIGGER note_changes`,
+    `INSERT INTO ${s}.departures
+      SELECT 'default', u - 10000, 'gone' || u, 's', 'deleted', '', '{}', ${T0} + u
+      FROM generate_series(1, ${SESSIONS.here}) AS u`,
+    `INSERT INTO ${s}.feed_starts SELECT 'n' || n, n FROM generate_series(1, 1000) AS n`,
     `INSERT INTO ${s}.labels SELECT uid, label, namespace, update_time, session_id, owner
-      FROM ${s}.sessions, unnest(labels) AS label ON CONFLICT DO NOTHING`,
+      FROM ${s}.sessions, unnest(labels) AS label WHERE NOT deleted ON CONFLICT DO NOTHING`,
     `INSERT INTO ${s}.listed SELECT uid, namespace, owner, update_time, 'title ' || uid, session_id FROM ${s}.sessions
-      ON CONFLICT DO NOTHING`,
+      WHERE NOT deleted ON CONFLICT DO NOTHING`,
     `INSERT INTO ${s}.title_words SELECT uid, word, namespace
-      FROM ${s}.sessions, unnest(ARRAY['title', 'half' || length(uid) % 2, uid]) AS word ON CONFLICT DO NOTHING`,
+      FROM ${s}.sessions, unnest(ARRAY['title', 'half' || length(uid) % 2, uid]) AS word
+      WHERE NOT deleted ON CONFLICT DO NOTHING`,
     ...attachments("'u' || u", 3, `generate_series(1, ${SESSIONS.here}) AS u`),
     ...attachments(`'${BIG.uid}'`, 1000, "generate_series(1, 1) AS u"),
     `INSERT INTO ${s}.attachment_pieces SELECT '${BIG.uid}', '.a1', q, 'piece' FROM generate_series(2, 1000) AS q`,

@@ -14,8 +14,11 @@ export function feedStatements(s: string) {
   const after = (alias: string, kind: string) => `${alias}.namespace = $1 AND ${alias}.place >= $2
       AND (${alias}.place > $2 OR '${kind}' || ${alias}.uid > $3) AND ${alias}.place < (SELECT oldest FROM ends)`;
   const living = "NOT s.deleted AND s.place IS NOT NULL";
-  const behind = (table: string, condition: string) =>
-    `EXISTS (SELECT 1 FROM ${s}.${table} AS s WHERE s.namespace = $1 AND s.place >= e.oldest AND ${condition})`;
+  /** The last place decides. Planned as a search for later ones, this would read the whole table if it has statistics. */
+  const behind = (table: string, condition: string) => `coalesce((
+        SELECT s.place FROM ${s}.${table} AS s WHERE s.namespace = $1 AND ${condition}
+          ORDER BY s.place DESC LIMIT (SELECT 1::bigint)
+      ) >= e.oldest, false)`;
   return {
     feedEnds: ends,
     /** First a row about the feed, then the changes in their order. */
@@ -37,14 +40,19 @@ export function feedStatements(s: string) {
       WHERE s.namespace = $1 AND NOT s.deleted AND s.update_time >= $2 AND s.place IS NOT NULL`,
     newestTransaction: "SELECT txid_snapshot_xmax(txid_current_snapshot())",
     oldestTransaction: `SELECT ${OLDEST_RUNNING}`,
-    pruneFeed: `WITH old AS MATERIALIZED (
-        SELECT d.place, d.uid FROM ${s}.departures AS d WHERE d.namespace = $1 AND d.at < $2 ORDER BY d.at LIMIT $3
-      ), gone AS (
-        DELETE FROM ${s}.departures AS d USING old AS o
-          WHERE d.namespace = $1 AND d.place = o.place AND d.uid = o.uid RETURNING d.place
+    /**
+     * Removes about $3 rows, those of one moment together. It removes what a range of the index of times has: a planner
+     * without statistics would look for single rows among all of the namespace.
+     */
+    pruneFeed: `WITH gone AS (
+        DELETE FROM ${s}.departures AS d WHERE d.namespace = $1 AND d.at < $2 AND d.at <= (
+          SELECT max(o.at) FROM (
+            SELECT o.at FROM ${s}.departures AS o WHERE o.namespace = $1 AND o.at < $2 ORDER BY o.at LIMIT $3
+          ) AS o
+        ) RETURNING d.place
       ), raised AS (
         INSERT INTO ${s}.feed_starts AS f (namespace, first)
-          SELECT $1, max(o.place) FROM old AS o HAVING count(*) > 0
+          SELECT $1, max(g.place) FROM gone AS g HAVING count(*) > 0
           ON CONFLICT (namespace) DO UPDATE SET first = greatest(f.first, excluded.first)
       )
       SELECT count(*) FROM gone`,
