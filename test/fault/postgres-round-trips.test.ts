@@ -83,8 +83,8 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   "the first page": { trips: 2, run: () => provider.listMessages(session, { limit: 2, offset: 0 }) },
   "the newest page": { trips: 1, run: () => provider.listMessages(session, { limit: 2, newestFirst: true }) },
-  "a session with its newest messages": { trips: 1, run: () => provider.loadSession(session, { limit: 2 }) },
-  "a session": { trips: 2, run: () => provider.getSession(session) },
+  "a session with its newest messages": { trips: 2, run: () => provider.loadSession(session, { limit: 2 }) },
+  "a session": { trips: 3, run: () => provider.getSession(session) },
   "a count": { trips: 2, run: () => provider.getMessageCount(session) },
   "a message": { trips: 2, run: () => provider.getMessage(session, "b") },
   "a list of sessions": { trips: 1, run: () => provider.listSessions({ parentId: "", limit: 20 }) },
@@ -128,7 +128,7 @@ const CASES: Readonly<Record<string, Case>> = {
     prepare: () => upload("unnamed", 10),
     run: () => provider.deleteAttachment(session, "unnamed"),
   },
-  "a sweep with nothing to do": { trips: 9, run: () => new LogHistoryProvider(database.namespace("idle")).sweep({}) },
+  "a sweep with nothing to do": { trips: 13, run: () => new LogHistoryProvider(database.namespace("idle")).sweep({}) },
 };
 
 describe.skipIf(!server)("round trips to PostgreSQL", () => {

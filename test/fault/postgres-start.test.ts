@@ -100,9 +100,11 @@ describe.skipIf(!server)("a server or a database that cannot be used", () => {
     await query(server!.url, `UPDATE ${schemaOf(url)}.meta SET version = ${SCHEMA_VERSION + 1}`);
     expect(await failure(url, { search: true })).toMatchObject({
       code: "failed_precondition",
-      message: expect.stringMatching(/has version 4, made by a newer version; this one knows 3/),
+      message: expect.stringContaining(
+        `has version ${SCHEMA_VERSION + 1}, made by a newer version; this one knows ${SCHEMA_VERSION}`,
+      ),
     });
-    const indexes = `SELECT 1 FROM pg_indexes WHERE schemaname = '${schemaOf(url)}' AND indexname LIKE '%words%'`;
+    const indexes = `SELECT 1 FROM pg_indexes WHERE schemaname = '${schemaOf(url)}' AND indexname LIKE 'messages%words%'`;
     expect(await query(server!.url, indexes)).toEqual([]);
   });
 
