@@ -83,11 +83,13 @@ describe("reflection", () => {
     const { listServicesResponse } = await reflect(client, { listServices: "*" });
     expect(listServicesResponse.service.map(({ name }: { name: string }) => name).sort()).toEqual([
       "grpc.health.v1.Health",
+      "sessionpool.v1.AnnotationService",
       "sessionpool.v1.AttachmentService",
       "sessionpool.v1.MessageService",
       "sessionpool.v1.SessionService",
       "sessionpool.v1.TodoService",
       "sessionpool.v1.TodoTrackerService",
+      "sessionpool.v1.UsageService",
     ]);
     const files = new Map<string, FileDescriptorProto>();
     const read = async (request: object) => {
