@@ -1,7 +1,9 @@
 // Fills a SQLite file with sessions of an agent that calls a model and tools, and times sums of usage over them:
 //
-//     npm run build && node test/bench/sums.mjs [sessions] [messages per session]
-import { mkdtempSync, rmSync } from "node:fs";
+//     npm run build && node test/bench/sums.mjs [sessions] [messages per session] [file]
+//
+// A file that is named stays, and is not filled again.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
@@ -16,12 +18,14 @@ const TOOLS = ["bash", "read", "edit", "grep", "web_search"];
 const TEXT = "The agent looks at the file, changes two lines of it, and runs the tests again. ".repeat(4);
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-sums-"));
+const file = process.argv[4] ?? join(folder, "sums.db");
+const isFilled = existsSync(file);
 const nowMicros = Date.now() * 1000;
 let clockMicros = nowMicros;
-const storage = await SqliteStorageProvider.open(join(folder, "sums.db"), { nowMicros: () => clockMicros });
+const storage = await SqliteStorageProvider.open(file, { nowMicros: () => clockMicros });
 const { sessions } = new RootPool({ storage });
 
-await measured(`${SESSIONS} sessions of ${MESSAGES} messages`, fill);
+if (!isFilled) await measured(`${SESSIONS} sessions of ${MESSAGES} messages`, fill);
 const since = { sinceMicros: nowMicros - 7 * DAY_MICROS };
 for (const groupBy of ["day", "model", "owner", "day,model", "session", "tool"]) {
   await measured(`${groupBy}, last 7 days`, () => rowsOf({ groupBy, ...since }));
@@ -77,6 +81,9 @@ async function rowsOf(query) {
 
 async function measured(what, work) {
   const begin = performance.now();
+  const before = process.cpuUsage();
   const result = await work();
-  console.log(`${what}: ${((performance.now() - begin) / 1000).toFixed(2)} s, ${result}`);
+  const { user, system } = process.cpuUsage(before);
+  const seconds = ((performance.now() - begin) / 1000).toFixed(2);
+  console.log(`${what}: ${seconds} s, ${((user + system) / 1e6).toFixed(2)} s of processor time, ${result}`);
 }
