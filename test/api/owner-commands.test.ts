@@ -93,8 +93,8 @@ describe.each(stores)("session-pool sessions of owners, beside a running server 
       [["assign", "--owner", "bob", "--from", "bob", "--all"], '--from and --owner are both "bob"'],
       [["assign", "--owner", "x".repeat(129), "--all"], "--owner is 129 bytes; at most 128 are allowed"],
       [["assign", "--owner", "bob", "--label", "user"], 'label[0] is "user"; it must be key=value'],
-      [["delete"], "Give either ids of sessions or --owner"],
-      [["delete", "old-1", "--owner", "bob"], "Give either ids of sessions or --owner"],
+      [["delete"], "Give either ids of sessions or --owner, --label or the like"],
+      [["delete", "old-1", "--owner", "bob"], "Give either ids of sessions or --owner, --label or the like"],
       [["delete", "old-1", "--erase"], "--erase needs --owner"],
       [["delete", "--owner", "bob", "--vacuum"], "--vacuum and --vacuum-full need --erase"],
     ] as const;
