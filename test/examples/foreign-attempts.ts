@@ -39,6 +39,8 @@ export function attempts({ own, sessionId, messageId, draftId, owner }: Target):
     ["unrevertSession", { sessionId }],
     ["createTicket", { sessionId, scope: "read" }],
     ["revokeTickets", { sessionId }],
+    ["undeleteSession", { sessionId }],
+    ["watchSessions", { owner }],
   ];
   const messages: readonly (readonly [string, object])[] = [
     ["appendMessage", { sessionId, message: MESSAGE }],

@@ -245,8 +245,9 @@ function outcome(page: Page, { service, rpc, request }: ReturnType<typeof attemp
       const methods = globalThis.client[name] as never as Record<string, CallableFunction>;
       try {
         const answer = await methods[method]?.(sent);
-        if (method !== "watchMessages") return JSON.stringify(answer);
-        for await (const event of answer) return JSON.stringify(event);
+        if (!method.startsWith("watch")) return JSON.stringify(answer);
+        // Tokens are random.
+        for await (const { resumeToken: _, ...event } of answer) return JSON.stringify(event);
         return "no event";
       } catch (error) {
         return String(error);
