@@ -14,7 +14,7 @@ export function feedStatements(s: string) {
   const after = (alias: string, kind: string) => `${alias}.namespace = $1 AND ${alias}.place >= $2
       AND (${alias}.place > $2 OR '${kind}' || ${alias}.uid > $3) AND ${alias}.place < (SELECT oldest FROM ends)`;
   const living = "NOT s.deleted AND s.place IS NOT NULL";
-  /** The last place decides. Planned as a search for later ones, this would read the whole table if it has statistics. */
+  /** The last place decides. A search for later ones would read the whole table once that has statistics. */
   const behind = (table: string, condition: string) => `coalesce((
         SELECT s.place FROM ${s}.${table} AS s WHERE s.namespace = $1 AND ${condition}
           ORDER BY s.place DESC LIMIT (SELECT 1::bigint)
