@@ -114,5 +114,7 @@ export function compareAnnotations(
   a: Pick<Annotation, "createTimeMicros" | "annotationId">,
   b: Pick<Annotation, "createTimeMicros" | "annotationId">,
 ): number {
-  return a.createTimeMicros - b.createTimeMicros || (a.annotationId < b.annotationId ? -1 : 1);
+  if (a.createTimeMicros !== b.createTimeMicros) return a.createTimeMicros - b.createTimeMicros;
+  if (a.annotationId === b.annotationId) return 0;
+  return a.annotationId < b.annotationId ? -1 : 1;
 }

@@ -141,6 +141,8 @@ export function describeAnnotations(subject: StorageProviderSubject): void {
       }
       const first = await provider.listAnnotations("s", { messageId: "", limit: 3 });
       expect(first.annotations.map(({ annotationId }) => annotationId)).toEqual(["n0", "n1", "n2"]);
+      const second = await provider.listAnnotations("s", { messageId: "", limit: 9, cursor: first.next });
+      expect(second.annotations.map(({ annotationId }) => annotationId)).toEqual(["n3", "n4", "n5", "n6"]);
       await provider.deleteAnnotation("s", "n2");
       await provider.updateAnnotation("s", "n0", { text: "changed" });
       await provider.createAnnotation("s", note("n7", "m1"));
