@@ -14,20 +14,28 @@ WHAT_NO_SCHEMA_SAYS = re.compile(
             r"is not in (the )?session",
             r"has nothing to unrevert",
             r"is the session itself",
-            r"must be that of the message",
+            r"must be that of the (message|annotation)",
             r"(Draft|Message) .* is (finished|discarded|a draft)",
             r"page_token is not a token",
             # Listing todos succeeds for any session id, so Schemathesis takes such ids for existing sessions and uses
             # them in other requests.
             r"session_id must not contain control characters",
-            r"since is after until",
+            r"since is after (updated_)?until",
+            r"first_token_time is before start_time",
+            r"^group_by (names \w+ twice|has \d+ names)",
             r"offset and page_token",
             r"owner and no_owner",
+            r"^deleted and \w+ exclude each other",
+            # The query and a header name it differently.
+            r"a header says otherwise",
             # The reason is in the words of a search.
-            r"^q holds no letter",
+            r"^(q|title) holds no letter",
             r"^The prefix",
-            # `update_mask` names the role, and the message has none.
+            # `update_mask` names what the message, or the annotation, then lacks.
             r"^message.info.role is required",
+            r"^annotation needs a thumb or a text",
+            # The names are those of the IANA database that the service has.
+            r"^time_zone is ",
             # The reason is the clock.
             r"ahead of the service's clock",
             r"^expire_time must be in the future, and at most 30 days ahead",

@@ -47,7 +47,24 @@ const CUT: Schema = {
     { required: ["toStart"], properties: { upToMessageId: { maxLength: 0 }, toStart: { const: true } } },
   ],
 };
-const CUTS = ["TruncateMessagesRequest", "RevertSessionRequest"];
+
+/** Constraints on whole messages. */
+const OF_MESSAGES: Readonly<Record<string, Schema>> = {
+  TruncateMessagesRequest: { allOf: [CUT] },
+  RevertSessionRequest: { allOf: [CUT] },
+  Usage: {
+    anyOf: [
+      { properties: { cost: { maxLength: 0 }, currency: { maxLength: 0 } } },
+      { required: ["cost", "currency"], properties: { cost: { minLength: 1 }, currency: { minLength: 1 } } },
+    ],
+  },
+  Annotation: {
+    anyOf: [
+      { required: ["thumb"], properties: { thumb: { minLength: 1 } } },
+      { required: ["text"], properties: { text: { minLength: 1 } } },
+    ],
+  },
+};
 
 const USED_NAME: Schema = { maxLength: MOST_NAME_BYTES, pattern: `^[^${CONTROLS}]*$` };
 /** Whole numbers from 0 to MOST_TOKENS, which is a power of ten. */
@@ -69,6 +86,10 @@ const USAGE: Readonly<Record<string, Schema>> = {
   },
 };
 
+const GROUP = `(day|model|provider|owner|session|tool|label:[^",${CONTROLS}]+)`;
+/** Without keys in quotation marks. */
+const GROUPS = `^(${GROUP}(,${GROUP})*)?$`;
+
 /** The constraints of a service with these limits. */
 export function constraintsFor(limits: Limits): Constraints {
   const { idBytes, titleBytes, batchMessages, draftDeltas, labels, labelKeyBytes, labelValueBytes } = limits;
@@ -87,7 +108,7 @@ export function constraintsFor(limits: Limits): Constraints {
       pattern: "^[ \\t]*((update_time|create_time|title)([ \\t]+desc)?)?[ \\t]*$",
       examples: ["title"],
     },
-    "SumUsageRequest.group_by": { maxLength: MOST_GROUP_BY, examples: ["day,model"] },
+    "SumUsageRequest.group_by": { maxLength: MOST_GROUP_BY, pattern: GROUPS, examples: ["day,model"] },
     "SumUsageRequest.time_zone": { maxLength: 128, examples: ["Europe/Berlin"] },
     "SumUsageRequest.model": USED_NAME,
     "CreateTicketRequest.scope": { enum: ["read", "write"] },
@@ -127,7 +148,7 @@ export function constraintsFor(limits: Limits): Constraints {
   return {
     ofField,
     ofRequired: (field) => (isId(field) ? { ...ofField(field), minLength: 1 } : ofField(field)),
-    ofMessage: ({ name }) => (CUTS.includes(name) ? { allOf: [CUT] } : {}),
+    ofMessage: ({ name }) => OF_MESSAGES[name] ?? {},
   };
 }
 

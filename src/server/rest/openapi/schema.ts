@@ -44,7 +44,7 @@ export class SchemaBook {
 
   /** The schema of a message that changes another one: it may leave out fields, and fields within its fields. */
   describeChange(desc: DescMessage): Schema {
-    const { required, ...schema } = this.describe(desc);
+    const { required, anyOf, ...schema } = this.describe(desc);
     const properties: Record<string, unknown> = { ...(schema.properties as Schema) };
     for (const field of desc.fields) {
       if (field.fieldKind !== "message" || WELL_KNOWN[field.message.typeName]) continue;
@@ -113,6 +113,7 @@ export function describedBy(description: string): Schema {
 
 const WELL_KNOWN: Readonly<Record<string, Schema>> = {
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },
+  "google.protobuf.Duration": { type: "string", pattern: "^-?[0-9]{1,12}([.][0-9]{1,9})?s$" },
   "google.protobuf.FieldMask": { type: "string", pattern: "^[A-Za-z.]+(,[A-Za-z.]+)*$" },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
 };

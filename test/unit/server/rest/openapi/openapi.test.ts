@@ -83,6 +83,23 @@ describe("openApiDocument", () => {
     expect(small).toContain('"maxLength":17');
   });
 
+  test("describes a duration as the text that JSON has, and an annotation as one that says something", () => {
+    const { schemas } = document.components;
+    expect(schemas.Duration).toBeUndefined();
+    for (const [text, isDuration] of [
+      ["1.5s", true],
+      ["3s", true],
+      ["1.5", false],
+      ["s", false],
+    ] as const) {
+      expect(new RegExp(schemas.Usage.properties.duration.pattern).test(text), text).toBe(isDuration);
+      expect(new RegExp(schemas.UsageSums.properties.duration.pattern).test(text), text).toBe(isDuration);
+    }
+    const change = operation("patch", "/session/{sessionId}/annotation/{annotationId}").requestBody;
+    expect(schemas.Annotation.anyOf).toHaveLength(2);
+    expect(change.content["application/json"].schema.anyOf).toBeUndefined();
+  });
+
   test("allows no count beyond 2^53 - 1, which the service refuses", () => {
     const inQuery = (method: string, path: string, name: string): string =>
       operation(method, path).parameters.find((one: Json) => one.name === name).schema.pattern;
