@@ -17,6 +17,7 @@ import { describeReads } from "./log-store/reads.js";
 import { describeRecordLists } from "./log-store/record-lists.js";
 import { describeRecordQueries } from "./log-store/record-queries.js";
 import { describeRecords } from "./log-store/records.js";
+import { describeRegisters } from "./log-store/registers.js";
 import { describeSeals } from "./log-store/seals.js";
 import type { LogStoreHarness, LogStoreSubject } from "./log-store/subject.js";
 import { describeSweeping } from "./log-store/sweeping.js";
@@ -81,6 +82,7 @@ export function describeLogStore(name: string, harness: LogStoreHarness): void {
     describeAttachmentNamings(subject);
     describeTodos(subject);
     describeNamespaces(subject);
+    describeRegisters(subject);
     describeFigures(subject);
     describeConnections(subject);
     describeCosts(subject);

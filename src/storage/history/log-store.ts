@@ -7,6 +7,7 @@ import type { AttachmentTable } from "./attachments/attachment-table.js";
 import type { FeedTable } from "./feed-table.js";
 import type { RecordBin } from "./record-bin.js";
 import type { RecordQueries } from "./record-queries.js";
+import type { RegisterTable } from "./register-table.js";
 import type { RunningUsage } from "./running-usage.js";
 import type { Entry, NextRecord, Segment, SessionRecord, Tail } from "./session-record.js";
 
@@ -14,6 +15,7 @@ export type * from "./attachments/attachment-table.js";
 export type * from "./feed-table.js";
 export type * from "./record-bin.js";
 export type * from "./record-queries.js";
+export type * from "./register-table.js";
 export type * from "./running-usage.js";
 export type * from "./session-record.js";
 
@@ -491,6 +493,8 @@ export interface LogDatabase {
   namespace(namespace: string): LogStore;
   /** The namespaces that have records or todos. */
   listNamespaces(): Promise<readonly string[]>;
+  /** Absent where the store has no registers. */
+  readonly registers?: RegisterTable | undefined;
   /**
    * Figures about all namespaces, not necessarily as of one moment. Reads an index at most, never the messages, and
    * lets other calls of this process through meanwhile. Absent where the store has no such figures.

@@ -4,6 +4,7 @@ import { AttachmentMemory } from "./attachment-memory.js";
 import { LogTable } from "./log-table.js";
 import { MemoryFeed } from "./memory-feed.js";
 import { MemoryLogStore, type MemoryNamespace, type MemoryState } from "./memory-log-store.js";
+import { MemoryRegisters } from "./memory-registers.js";
 import { RecordTable } from "./record-table.js";
 
 export interface MemoryLogDatabaseOptions {
@@ -21,6 +22,7 @@ export interface MemoryDump {
 /** Keeps everything in the memory of this process. */
 export class MemoryLogDatabase implements LogDatabase {
   readonly name = "memory:";
+  readonly registers = new MemoryRegisters();
   readonly #namespaces = new Map<string, MemoryNamespace>();
   readonly #attachments = new AttachmentMemory();
   readonly #logs = new LogTable(this.#attachments);

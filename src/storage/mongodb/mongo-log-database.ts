@@ -9,6 +9,7 @@ import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
 import { readFigures } from "./mongo-figures.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
+import { MongoRegisters } from "./mongo-registers.js";
 import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
 import { MongoSearchIndex } from "./mongo-search-index.js";
 import { probeSafeReads } from "./safe-reads.js";
@@ -50,6 +51,7 @@ const CONCERNS: DbOptions = {
 /** A database on a MongoDB server, with one client and its connection pool. */
 export class MongoLogDatabase implements LogDatabase {
   readonly name: string;
+  readonly registers: MongoRegisters;
   /** For the driver's own events. `close` closes it. */
   readonly client: MongoClient;
   readonly #shared: MongoShared;
@@ -59,7 +61,8 @@ export class MongoLogDatabase implements LogDatabase {
     this.client = client;
     this.name = nameOf(client, shared.db);
     this.#shared = shared;
-    const { db, commands, indexed } = shared;
+    const { db, commands, safeReads, indexed } = shared;
+    this.registers = new MongoRegisters(db, commands, safeReads);
     this.#searchIndex = indexed && new MongoSearchIndex(db, commands, indexed, options);
   }
 

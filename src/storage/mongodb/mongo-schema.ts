@@ -25,6 +25,13 @@ export interface TodosDocument {
   readonly write: ObjectId;
 }
 
+export interface RegisterDocument {
+  /** The name. */
+  readonly _id: string;
+  readonly revision: number;
+  readonly text: string;
+}
+
 interface SchemaDocument {
   readonly _id: "version" | "clock" | "search";
   /** Only in the document `version`. */
@@ -41,6 +48,7 @@ export interface MongoCollections {
   readonly attachments: Collection<AttachmentDocument>;
   readonly pieces: Collection<PieceDocument>;
   readonly todos: Collection<TodosDocument>;
+  readonly registers: Collection<RegisterDocument>;
   readonly schema: Collection<SchemaDocument>;
 }
 
@@ -235,6 +243,7 @@ export function collectionsOf(db: Db): MongoCollections {
     attachments: db.collection("attachments"),
     pieces: db.collection("attachment_pieces"),
     todos: db.collection("todos"),
+    registers: db.collection("registers"),
     schema: db.collection("schema"),
   };
 }

@@ -13,6 +13,7 @@ import { NOT_AVAILABLE, postgresError } from "./postgres-errors.js";
 import { readFigures } from "./postgres-figures.js";
 import { PostgresLogStore } from "./postgres-log-store.js";
 import { PostgresPool } from "./postgres-pool.js";
+import { PostgresRegisters } from "./postgres-registers.js";
 import { indexMessages } from "./postgres-search-index.js";
 import { quoted, readPostgresUrl } from "./postgres-url.js";
 import { prepareSchema } from "./prepare-schema.js";
@@ -47,6 +48,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 /** A schema of a PostgreSQL database, with a pool of connections. */
 export class PostgresLogDatabase implements LogDatabase {
   readonly name: string;
+  readonly registers: PostgresRegisters;
   readonly #schema: string;
   /** Leads to the server past a pooler, if such a URL is known. */
   readonly #directUrl: string;
@@ -102,6 +104,7 @@ export class PostgresLogDatabase implements LogDatabase {
     notices: Pick<PostgresOptions, "onNotice" | "onAnomaly">,
   ) {
     this.name = name;
+    this.registers = new PostgresRegisters(parts);
     this.#schema = schema;
     this.#directUrl = directUrl;
     this.#shared = { ...parts, ping: (call) => this.#ping(call) };

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { DomainError } from "../../domain/errors.js";
 import type { SearchOption, SearchScope } from "../../domain/search.js";
-import { FEED_TABLES } from "./feed-schema.js";
 import { functionsSql } from "./functions.js";
 import { listSessions } from "./listing.js";
 import type { PostgresPool } from "./postgres-pool.js";
@@ -10,7 +9,7 @@ import { quoted } from "./postgres-url.js";
 import {
   ATTACHMENT_TABLES,
   attachmentsSql,
-  LIST_TABLES,
+  NEWEST_TABLES,
   ownersSql,
   SCHEMA_VERSION,
   type SEARCH_INDEXES,
@@ -91,7 +90,7 @@ IF (SELECT version FROM ${s}.meta WHERE id = 1) < 3 THEN
 ${attachmentsSql(schema)}END IF;
 END $upgrade$;
 ${upgradeSql(schema, 3)}
-GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, [...ATTACHMENT_TABLES, ...LIST_TABLES, ...FEED_TABLES])} TO ${quoted(role)};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablesOf(s, [...ATTACHMENT_TABLES, ...NEWEST_TABLES])} TO ${quoted(role)};
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${s} TO ${quoted(role)};
 COMMIT;
 `;

@@ -275,22 +275,27 @@ INSERT INTO ${s}.listing (id, after_uid) VALUES (1, '');
 `;
 }
 
-export const LIST_TABLES = ["listed", "title_words", "listing"] as const;
+const LIST_TABLES = ["listed", "title_words", "listing"] as const;
+
+/** Of what version 4 adds, the registers of the database. */
+function registersSql(schema: string): string {
+  return `
+CREATE TABLE ${quoted(schema)}.registers (
+  name text COLLATE "C" PRIMARY KEY,
+  revision bigint NOT NULL,
+  body text COLLATE "C" NOT NULL
+);
+`;
+}
 
 /** What version 4 has more than version 3. */
-const NEWEST = [usageSql, binSql, listsSql, feedSql];
+const NEWEST = [usageSql, binSql, listsSql, feedSql, registersSql];
 
 export const ATTACHMENT_TABLES = ["attachments", "attachment_pieces", "attachment_names"] as const;
-/** The tables that hold what callers write. */
-export const TABLES = [
-  "messages",
-  "sessions",
-  "labels",
-  "todos",
-  ...ATTACHMENT_TABLES,
-  ...LIST_TABLES,
-  ...FEED_TABLES,
-] as const;
+/** The tables that version 4 adds. */
+export const NEWEST_TABLES = [...LIST_TABLES, ...FEED_TABLES, "registers"] as const;
+/** All tables that the service writes to. */
+export const TABLES = ["messages", "sessions", "labels", "todos", ...ATTACHMENT_TABLES, ...NEWEST_TABLES] as const;
 
 /**
  * The condition for messages that lack words of the present rule (`MARKS`). An index has it, and a query that repeats

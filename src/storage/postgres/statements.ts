@@ -35,6 +35,11 @@ function otherStatements(s: string) {
       RETURNING revision`,
     updateTodos: `UPDATE ${s}.todos SET revision = revision + 1, body = $2 WHERE namespace = $1 AND revision = $3
       RETURNING revision`,
+    readRegister: `SELECT body, revision FROM ${s}.registers WHERE name = $1`,
+    insertRegister: `INSERT INTO ${s}.registers (name, revision, body) VALUES ($1, 1, $2) ON CONFLICT DO NOTHING
+      RETURNING revision`,
+    updateRegister: `UPDATE ${s}.registers SET revision = revision + 1, body = $2 WHERE name = $1 AND revision = $3
+      RETURNING revision`,
     time: `SELECT ${s}.now_micros() / 1000`,
   };
 }

@@ -189,6 +189,15 @@ CREATE TABLE feed (one INTEGER NOT NULL PRIMARY KEY, id TEXT NOT NULL) STRICT;
 INSERT INTO feed (one, id) VALUES (1, lower(hex(randomblob(16))));
 `;
 
+/** Of what version 5 adds, the registers of the file. */
+const REGISTERS = `
+CREATE TABLE registers (
+	name TEXT NOT NULL PRIMARY KEY,
+	revision INTEGER NOT NULL,
+	body TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+`;
+
 const OF_FEED = ["departures", "feed_starts", "feed"];
 const OF_ATTACHMENTS = ["attachments", "attachment_pieces", "attachment_names"];
 
@@ -234,6 +243,7 @@ export function schemaVersion(db: Database.Database, file: string): number {
     ...(version > 3 ? OF_ATTACHMENTS : []),
     ...(version > 4 ? OF_LISTS : []),
     ...(version > 4 ? OF_FEED : []),
+    ...(version > 4 ? ["registers"] : []),
   ];
   db.prepare(`SELECT 1 FROM ${tables.join()} LIMIT 0`);
   return version;
@@ -247,12 +257,12 @@ export function ensureSchema(db: Database.Database, file: string): void {
   if (schemaVersion(db, file) === SCHEMA_VERSION) return;
   inTransaction(db, () => {
     const version = schemaVersion(db, file);
-    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED} ${BIN} ${FEED}`;
+    const tables = `${SESSIONS} ${LABELS} ${OWNERS} ${ATTACHMENTS} ${USAGE} ${LISTED} ${BIN} ${FEED} ${REGISTERS}`;
     if (version === 0) db.exec(`${MESSAGES} ${tables} ${TODOS} PRAGMA application_id = ${APPLICATION_ID};`);
     if (version === 1) migrateFrom1(db, tables);
     if (version === 2) db.exec(OWNERS);
     if (version === 2 || version === 3) db.exec(ATTACHMENTS);
-    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED} ${BIN} ${FEED}`);
+    if (version >= 2 && version <= 4) db.exec(`${USAGE} ${LISTED} ${BIN} ${FEED} ${REGISTERS}`);
     if (version > 0) listSessions(db);
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   });

@@ -13,6 +13,7 @@ import { namespacesOf } from "./session-table.js";
 import { SqliteConnection } from "./sqlite-connection.js";
 import { SqliteFigures } from "./sqlite-figures.js";
 import { type SearchRows, SqliteLogStore } from "./sqlite-log-store.js";
+import { SqliteRegisters } from "./sqlite-registers.js";
 
 export interface SqliteLogDatabaseOptions extends SearchNotices {
   /**
@@ -34,6 +35,7 @@ interface SqliteParts {
 /** A SQLite file that any number of processes on one machine may open. */
 export class SqliteLogDatabase implements LogDatabase {
   readonly name: string;
+  readonly registers: SqliteRegisters;
   readonly #connection: SqliteConnection;
   readonly #now: () => number;
   readonly #cleaner: FileCleaner | undefined;
@@ -62,6 +64,7 @@ export class SqliteLogDatabase implements LogDatabase {
     { files, table, thread }: SqliteParts,
   ) {
     this.name = `sqlite:${path}`;
+    this.registers = new SqliteRegisters(connection);
     this.#connection = connection;
     this.#now = options.now ?? Date.now;
     this.#thread = thread;

@@ -161,6 +161,10 @@ export const SQL = {
   nextTodos: "SELECT namespace FROM todos WHERE namespace > ? ORDER BY namespace LIMIT 1",
   firstTodos: "SELECT namespace FROM todos WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
+  readRegister: "SELECT body, revision FROM registers WHERE name = ?",
+  insertRegister: "INSERT INTO registers (name, revision, body) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",
+  updateRegister: "UPDATE registers SET revision = revision + 1, body = ? WHERE name = ? AND revision = ?",
+
   ...ATTACHMENT_SQL,
   ...feedSql(RECORD),
 } as const;
