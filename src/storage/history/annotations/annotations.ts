@@ -23,7 +23,7 @@ import { locate, locateOnHead } from "../read/lookup.js";
 import { Again } from "../retries.js";
 import { isSameList, joinSegments, segmentsWithout } from "../segments.js";
 import type { SideLogs, Unplaced } from "../write/side-logs.js";
-import { type Held, readAnnotations, toEntry } from "./annotation-entry.js";
+import { type Held, layersOf, readAnnotations, toEntry } from "./annotation-entry.js";
 import { mergeAnnotations } from "./merge-annotations.js";
 
 /** What an annotation takes in an answer beside its texts, at most. */
@@ -136,8 +136,9 @@ export class Annotations {
       const { answer, add, remove } = await plan(head, held);
       if (add === undefined && remove === undefined) return answer;
       const before = record.annotations ?? [];
-      // A record that would name more of them has them merged first.
-      if (before.length >= this.#context.options.maxSegments >> 1) {
+      // A record that names many more of them than it has to has them merged first.
+      const fewest = layersOf(held.map(({ entry }) => entry)).length;
+      if (before.length - fewest >= this.#context.options.maxSegments >> 1) {
         await mergeAnnotations(this.#context, this.#sideLogs, head, call);
         throw new Again();
       }
