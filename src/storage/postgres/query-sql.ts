@@ -142,13 +142,13 @@ export class QuerySql {
   #session({ covers }: Driver, filter: SessionFilter, sql: Parameters): string {
     const { parentId, owner, labels = [], titleWords = [] } = filter;
     const missing = new Set(conditionsOf(filter).filter((name) => !covers.has(name)));
-    const hasAll = (table: string, column: string, texts: readonly string[]) =>
-      texts.length === 0
-        ? []
-        : [
-            `(SELECT count(*) FROM ${this.#s}.${table} AS x WHERE x.uid = d.uid
-              AND x.${column} = ANY (${sql.add(texts, "text[]")})) = ${sql.add(texts.length, "bigint")}`,
-          ];
+    const hasAll = (table: string, column: string, texts: readonly string[]) => {
+      const all = [...new Set(texts)];
+      if (all.length === 0) return [];
+      const found = `SELECT count(*) FROM ${this.#s}.${table} AS x
+        WHERE x.uid = d.uid AND x.${column} = ANY (${sql.add(all, "text[]")})`;
+      return [`(${found}) = ${sql.add(all.length, "bigint")}`];
+    };
     const conditions = [
       "s.uid = d.uid AND NOT s.deleted",
       ...(missing.has("owner") ? [`s.owner = ${sql.add(toColumn(owner ?? ""), "text")}`] : []),
