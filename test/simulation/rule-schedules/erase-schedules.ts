@@ -58,7 +58,7 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
     what: "an update of the verdict alone of a note on a message that nobody sees, begun before its erasure",
     good: "not_found, 0 left",
     async run(world) {
-      const editor = await withNotes(world, 1);
+      const editor = await withNotes(world, ["secret"]);
       editor.gates.close("replaceRecord");
       const updated = told(editor.updateAnnotation("a", "n0", { thumb: "up" }).then(({ thumb }) => thumb));
       await settle();
@@ -73,7 +73,7 @@ export const ERASE_SCHEDULES: readonly RuleSchedule[] = [
     what: "a merge of notes that has read those on a message when its erasure begins, and names its logs afterwards",
     good: "n4, 0 left",
     async run(world) {
-      const editor = await withNotes(world, 4);
+      const editor = await withNotes(world, ["secret", "m", "secret", "m"]);
       editor.gates.close("replaceRecord");
       const given = { annotationId: "n4", messageId: "m", text: "harmless" };
       const created = told(editor.createAnnotation("a", given).then(({ annotationId }) => annotationId));
@@ -206,14 +206,18 @@ export async function withSecret(world: World, owner?: string): Promise<Process>
   return process;
 }
 
-/** Makes a session with notes on a secret message, and a process that merges notes when there are four. */
-async function withNotes(world: World, count: number): Promise<Process> {
-  const process = world.process({ maxSegments: 8 });
+/**
+ * Makes a session with notes on these messages, of which one is secret, and a process that merges notes which are in two
+ * logs more than they have to be.
+ */
+async function withNotes(world: World, messageIds: readonly string[]): Promise<Process> {
+  const process = world.process({ maxSegments: 4 });
   await process.createSession({ sessionId: "a" });
   await process.say("a", "m@1");
   await process.logMessages("a", [{ ...SECRET_MESSAGE, timestampMicros: 2 }]);
-  for (let i = 0; i < count; i++) {
-    await process.createAnnotation("a", { annotationId: `n${i}`, messageId: "secret", text: SECRET });
+  for (const [i, messageId] of messageIds.entries()) {
+    const text = messageId === "secret" ? SECRET : "harmless";
+    await process.createAnnotation("a", { annotationId: `n${i}`, messageId, text });
   }
   return process;
 }
