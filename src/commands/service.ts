@@ -1,5 +1,5 @@
 import manifest from "../../package.json" with { type: "json" };
-import { formatAddress, type ServeConfig } from "../config/config.js";
+import { formatAddress, isKeyed, type ServeConfig } from "../config/config.js";
 import { type Page, readPages, withBin, withSearch } from "../console/pages.js";
 import type { Call } from "../domain/call.js";
 import { Pools } from "../pools.js";
@@ -8,6 +8,7 @@ import type { Tracing } from "../server/call/call-pipeline.js";
 import { Metrics } from "../server/call/metrics.js";
 import type { Logger } from "../server/logging.js";
 import { RunningServer } from "../server/server.js";
+import { Webhook, type WebhookTimes } from "../server/webhook/webhook.js";
 import { openStorage, type Storage } from "../storage/open-storage.js";
 import { VERSION } from "../version.js";
 import { LatestFigures } from "./latest-figures.js";
@@ -19,7 +20,7 @@ export interface Service {
   /** What the operator is told at start. */
   readonly startLine: string;
   readonly metricsPort?: number | undefined;
-  /** Reads keys and certificates again, and opens the audit log anew. */
+  /** Reads keys, secrets and certificates again, and opens the audit log anew. */
   reload(): void;
   /**
    * Lets running calls finish, for `--shutdown-s` at most, then closes the store. Resolves to whether all calls were
@@ -33,6 +34,7 @@ export interface ServiceParts {
   readonly metrics?: ServiceMetrics | undefined;
   /** The console, when its files are not next to the program. */
   readonly pages?: readonly Page[] | undefined;
+  readonly webhookTimes?: WebhookTimes | undefined;
 }
 
 export interface ServiceMetrics {
@@ -59,7 +61,7 @@ function markedPages(pages: readonly Page[], { search, undeleteMs }: ServeConfig
 
 /** Opens the store and serves it. Rejects with a one-line message when that is impossible. */
 export async function startService(config: ServeConfig, logger: Logger, parts: ServiceParts = {}): Promise<Service> {
-  const { metrics = ownMetrics(), pages = readPages() } = parts;
+  const { metrics = ownMetrics(), pages = readPages(), webhookTimes: times } = parts;
   const auditLog = openAuditLog(config, logger, metrics.metrics);
   const tracing = config.tracing ? await loadTracing() : undefined;
   const stopTracing = tracing?.startTracing(VERSION);
@@ -75,7 +77,9 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     logger,
   });
   const pools = new Pools(storage, config.limits, logger);
+  let webhook: Webhook | undefined;
   try {
+    webhook = makeWebhook(storage, pools, { config, logger, metrics: metrics.metrics, times });
     const server = await RunningServer.start({
       config,
       logger,
@@ -85,7 +89,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       usePool: (namespace) => pools.use(namespace),
       pingStorage: () => pools.ping(),
       auditLog,
-      risks: () => [...pools.risks(), ...(auditLog?.isFailing ? [AUDIT_RISK] : [])],
+      risks: () => [...pools.risks(), ...(auditLog?.isFailing ? [AUDIT_RISK] : []), ...webhookRisks(webhook)],
     });
     let sweptAtMs: number | undefined;
     const sweep = async (call: Call) => {
@@ -97,7 +101,10 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
     figures.start();
     metrics.metrics.trackStore(() => figures.current);
     metrics.metrics.trackState({ isReady: () => server.isReady, sweptAtMs: () => sweptAtMs });
+    metrics.metrics.trackWebhook(() => webhook?.state);
+    webhook?.start();
     const work = [
+      ...(webhook ? [webhook] : []),
       figures,
       nowAndThen("A sweep", config.sweepIntervalMs, logger, sweep),
       nowAndThen("Closing idle namespaces", config.namespaceIdleMs / 2, logger, () =>
@@ -111,6 +118,7 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       metricsPort: server.metricsPort,
       reload: () => {
         server.reload();
+        webhook?.reload();
         auditLog?.reopen();
       },
       startLine: startLine(config, server, storage),
@@ -126,11 +134,46 @@ export async function startService(config: ServeConfig, logger: Logger, parts: S
       },
     };
   } catch (error) {
+    await webhook?.stop();
     await pools.close();
     await stopTracing?.();
     auditLog?.close();
     throw error;
   }
+}
+
+/** Throws an Error with a one-line message when the store or the secrets do not permit a webhook. */
+function makeWebhook(
+  storage: Storage,
+  pools: Pools,
+  {
+    config: { webhook, ...config },
+    ...shared
+  }: {
+    readonly config: ServeConfig;
+    readonly logger: Logger;
+    readonly metrics: Metrics;
+    readonly times: WebhookTimes | undefined;
+  },
+): Webhook | undefined {
+  if (webhook === undefined) return undefined;
+  const { registers, hasFeed } = storage;
+  if (registers === undefined || !hasFeed)
+    throw new Error(`--webhook needs a store that keeps a feed of its sessions, and ${storage.name} keeps none`);
+  return new Webhook({
+    ...shared,
+    config: webhook,
+    registers,
+    limits: config.limits,
+    usePool: (namespace) => pools.use(namespace),
+    // Without keys, everybody works in the same namespace, which is watched from its first session on.
+    listNamespaces: async () => [...(isKeyed(config) ? [] : ["default"]), ...(await pools.listNamespaces())],
+  });
+}
+
+function webhookRisks(webhook: Webhook | undefined): readonly string[] {
+  const sinceMs = webhook?.state?.failingSinceMs;
+  return sinceMs === undefined ? [] : [`the webhook has failed since ${new Date(sinceMs).toISOString()}`];
 }
 
 function openAuditLog({ auditLog }: ServeConfig, logger: Logger, metrics: Metrics): AuditLog | undefined {

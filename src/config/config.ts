@@ -28,6 +28,7 @@ import {
 import { quotaFlags, readQuotas } from "./quotas.js";
 import { readServerLimits, type ServerLimits, serverLimitFlags } from "./server-limits.js";
 import { addStorageOption } from "./storage-flags.js";
+import { readWebhook, type WebhookConfig, webhookFlags } from "./webhook-flags.js";
 
 const LEAST_FEED_HOURS = 24;
 /** A year: what is deleted would otherwise pile up for ever. */
@@ -80,6 +81,7 @@ export interface ServeConfig {
   readonly ticketSecretFile?: string | undefined;
   /** The file that the audit log is appended to. */
   readonly auditLog?: string | undefined;
+  readonly webhook?: WebhookConfig | undefined;
   readonly limits: Limits;
   readonly serverLimits: ServerLimits;
   readonly quotas: Quotas;
@@ -135,6 +137,7 @@ export function addServeOptions(command: Command): Command {
     ...authFlags(),
     auditLogFlag(),
     hideTodosFlag(),
+    ...webhookFlags(),
     ...serverLimitFlags(),
     ...quotaFlags(),
     flag("--sweep-interval-s <n>", "seconds between sweeps, 0 for none").default(300).argParser(secondsOrZero),
@@ -233,6 +236,7 @@ export function readServeConfig(flags: Flags): ServeConfig {
     ticketSecretFile: flags.ticketSecretFile as string | undefined,
     jwt: readJwt(flags),
     auditLog: flags.auditLog as string | undefined,
+    webhook: readWebhook(flags),
     limits: readContentLimits(flags),
     serverLimits: readServerLimits(flags),
     quotas: readQuotas(flags),
@@ -258,11 +262,13 @@ const SOUND_NODE = 24;
 
 /** Warnings about a config that is valid but risky. */
 export function warningsOf(config: ServeConfig, nodeVersion = process.versions.node): readonly string[] {
-  const { jwt, httpAddress, grpcAddress, metricsAddress = httpAddress } = config;
+  const { jwt, webhook, httpAddress, grpcAddress, metricsAddress = httpAddress } = config;
   const warnings: string[] = [];
   if (jwt !== undefined && jwt.audience === undefined)
     warnings.push("Without --jwt-audience, tokens that were issued for other services are accepted, too");
-  if (jwt !== undefined && isFetchedInTheClear(jwt.jwks))
+  if (webhook !== undefined && isSentInTheClear(webhook.url))
+    warnings.push("--webhook is not https: whoever is on the way can read which sessions change");
+  if (jwt !== undefined && isKeySetUrl(jwt.jwks) && isSentInTheClear(jwt.jwks))
     warnings.push("--jwks is fetched without TLS: whoever is on the way can put in keys, and sign any token with them");
   const isExposed = [httpAddress, grpcAddress, metricsAddress].some(({ host }) => !isLoopback(host));
   if (isExposed && Number.parseInt(nodeVersion, 10) < SOUND_NODE)
@@ -272,10 +278,9 @@ export function warningsOf(config: ServeConfig, nodeVersion = process.versions.n
   return warnings;
 }
 
-/** Whether a key set is fetched by plain HTTP from another machine. */
-function isFetchedInTheClear(jwks: string): boolean {
-  if (!isKeySetUrl(jwks)) return false;
-  const { protocol, hostname } = new URL(jwks);
+/** Whether another machine is spoken to by plain HTTP. */
+function isSentInTheClear(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLoopback(hostname.replace(/^\[|\]$/g, ""));
 }
 

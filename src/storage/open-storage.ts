@@ -5,7 +5,7 @@ import { DomainError, invalidArgument } from "../domain/errors.js";
 import type { Limits } from "../domain/limits.js";
 import type { SearchOption } from "../domain/search.js";
 import { type HistoryOptions, LogHistoryProvider, type SeenDrafts } from "./history/log-history-provider.js";
-import type { LogDatabase, StoreFigures, VacuumOptions } from "./history/log-store.js";
+import type { LogDatabase, RegisterTable, StoreFigures, VacuumOptions } from "./history/log-store.js";
 import type { MongoOptions } from "./mongodb/mongo-log-database.js";
 import type { StorageProvider } from "./storage-provider.js";
 
@@ -43,6 +43,10 @@ export interface Storage {
   release(namespace: string): Promise<void>;
   /** The namespaces that have sessions or todos. */
   listNamespaces(): Promise<readonly string[]>;
+  /** Whether sessions can be watched. */
+  readonly hasFeed: boolean;
+  /** As in LogDatabase. */
+  readonly registers?: RegisterTable | undefined;
   /** Figures about the whole store; null where it has none. */
   figures(call?: Call): Promise<StoreFigures | null>;
   /** What the database's settings endanger, as of the last ping, a sentence each. */
@@ -133,6 +137,14 @@ class DatabaseStorage implements Storage {
 
   listNamespaces(): Promise<readonly string[]> {
     return this.#database.listNamespaces();
+  }
+
+  get hasFeed(): boolean {
+    return this.#database.namespace("default").feed !== undefined;
+  }
+
+  get registers(): RegisterTable | undefined {
+    return this.#database.registers;
   }
 
   async figures(call?: Call): Promise<StoreFigures | null> {

@@ -57,6 +57,7 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   "src/server/http/*": ["../rpc/handler.js", "../../domain/errors.js", "../../codec/exact-json.js", "../server.js"],
   "src/server/grpc/*": ["../rpc/handler.js", "../rest/handler.js", "../../domain/errors.js", "../http-server.js"],
   "src/server/rpc/*": ["../grpc/gate.js", "../../pool/root-pool.js", "@grpc/grpc-js", "@connectrpc/connect-node"],
+  "src/server/webhook/*": ["../rest/handler.js", "../../domain/errors.js", "../../codec/exact-json.js", "../server.js"],
   "src/server/openai/*": ["../rest/handler.js", "../rpc/handler.js", "../../domain/errors.js", "@grpc/grpc-js"],
   "src/server/rest/*": ["../openai/handler.js", "../grpc/gate.js", "../../storage/open-storage.js", "@grpc/grpc-js"],
   "src/server/rest/openapi/*": ["../../openai/handler.js", "../../../domain/errors.js", "../../http/body.js"],

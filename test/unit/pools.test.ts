@@ -19,6 +19,7 @@ beforeEach(async () => {
   closed = [];
   storage = {
     name: opened.name,
+    hasFeed: opened.hasFeed,
     provider: (namespace) => opened.provider(namespace),
     risks: () => [],
     figures: (call) => opened.figures(call),

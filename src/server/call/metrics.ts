@@ -71,6 +71,17 @@ export class Metrics {
     help: "Lines of the audit log that are lost",
     registers: [this.registry],
   });
+  readonly webhookAttempts = new Counter({
+    name: "session_pool_webhook_attempts_total",
+    help: "Requests to the receiver of the webhook",
+    labelNames: ["result"],
+    registers: [this.registry],
+  });
+  readonly webhookResets = new Counter({
+    name: "session_pool_webhook_resets_total",
+    help: "How often the webhook could not go on where it was",
+    registers: [this.registry],
+  });
   readonly storedBytes = this.#perFront(
     "session_pool_attachment_stored_bytes_total",
     "Bytes of attachments that were uploaded",
@@ -134,6 +145,16 @@ export class Metrics {
     );
     const sweep = "When the last sweep of this server ended, as Unix time";
     this.#gauge("session_pool_last_sweep_timestamp_seconds", sweep, () => seconds(state.sweptAtMs()), "max");
+  }
+
+  /** Adds gauges of the webhook, which is undefined where this process does not send it. */
+  trackWebhook(current: () => { readonly failures: number; readonly unsentAgeMs: number } | undefined): void {
+    const sender = "1 if this process sends the webhook";
+    this.#gauge("session_pool_webhook_sender", sender, () => +(current() !== undefined));
+    const failures = "Requests to the receiver of the webhook that have failed in a row";
+    this.#gauge("session_pool_webhook_failures", failures, () => current()?.failures, "max");
+    const unsent = "How long the oldest event that the webhook has not delivered has waited";
+    this.#gauge("session_pool_webhook_unsent_age_seconds", unsent, () => seconds(current()?.unsentAgeMs), "max");
   }
 
   /** Counts one call; `code` is undefined when it succeeded. */

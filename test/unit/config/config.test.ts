@@ -116,6 +116,27 @@ describe("the configuration of serve", () => {
     expect(warnings).toEqual(warns ? [expect.stringContaining("--jwks is fetched without TLS")] : []);
   });
 
+  it("posts to one URL, and warns if others can read what is posted", () => {
+    const webhook = (url: string) => read("--webhook", url, "--webhook-secret-file", "secret");
+    expect(read().webhook).toBeUndefined();
+    const { webhook: found, ...config } = webhook("https://user:pass@receiver.test/a?b=c");
+    expect(found).toEqual({ url: "https://user:pass@receiver.test/a?b=c", secretFile: "secret" });
+    expect(warningsOf({ ...config, webhook: found }, "24.0.0")).toEqual([]);
+    expect(warningsOf(webhook("http://127.0.0.1:9000"), "24.0.0")).toEqual([]);
+    expect(warningsOf(webhook("http://receiver.test"), "24.0.0")).toEqual([expect.stringContaining("not https")]);
+    for (const half of ["--webhook", "--webhook-secret-file"])
+      expect(() => read(half, "x")).toThrow("--webhook and --webhook-secret-file must be given together");
+  });
+
+  it.each(["receiver.test", "ftp://receiver.test/", "https://", "https://a.test/#secret", "https://%zz@a.test/"])(
+    "refuses to post to %s, without showing it",
+    (url) => {
+      expect(() => read("--webhook", url, "--webhook-secret-file", "secret")).toThrow(
+        /^--webhook must be one http or https URL without a fragment$/,
+      );
+    },
+  );
+
   it("searches texts or everything, and takes what a switch was set to before", () => {
     expect(read().search).toBe(false);
     expect(read("--search").search).toBe("text");

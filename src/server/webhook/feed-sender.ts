@@ -1,0 +1,112 @@
+import { Code } from "@connectrpc/connect";
+import type { WatchSessionsResponse } from "../../../gen/sessionpool/v1/session_service_pb.js";
+import { toApiError } from "../../api/error-mapping.js";
+import type { Metrics } from "../call/metrics.js";
+import type { Logger } from "../logging.js";
+import type { Deliveries, Ending } from "./deliveries.js";
+import { batchesOf } from "./event-batches.js";
+import type { Registers } from "./lease.js";
+import { pause } from "./pause.js";
+import { changedMessage, resetMessage } from "./webhook-message.js";
+
+/** How long to wait before a watch is begun again that has ended. */
+const AGAIN_MS = 1000;
+/** How often the place is stored although nothing has changed, because places become too old. */
+const STORE_MS = 3_600_000;
+
+export interface FeedSenderOptions {
+  readonly namespace: string;
+  /** Watches the sessions of the namespace, after a token or, if that is empty, from now on. */
+  readonly watch: (resumeToken: string, signal: AbortSignal) => Promise<AsyncIterable<WatchSessionsResponse>>;
+  readonly registers: Registers;
+  readonly deliveries: Pick<Deliveries, "deliver">;
+  readonly metrics: Pick<Metrics, "webhookResets">;
+  readonly logger: Pick<Logger, "warn">;
+}
+
+/**
+ * Sends the feed of one namespace. A register holds the token up to which everything was delivered, and is replaced
+ * after each message by compare-and-set. So a second sender, if there ever is one, may repeat messages, but neither of
+ * them can move the place back or past what was not delivered.
+ */
+export class FeedSender {
+  readonly #options: FeedSenderOptions;
+  readonly #place: string;
+  #isFailing = false;
+
+  constructor(options: FeedSenderOptions) {
+    this.#options = options;
+    this.#place = `webhook ${options.namespace}`;
+  }
+
+  /** Sends until `stopping`. Never rejects. */
+  async run(ending: Ending): Promise<void> {
+    const { logger, namespace } = this.#options;
+    while (!ending.stopping.aborted) {
+      try {
+        await this.#send(ending);
+      } catch (err) {
+        // A watch is ended when a receiver is slow, and begins again where it was.
+        const isSlow = toApiError(err).code === Code.ResourceExhausted;
+        if (!ending.stopping.aborted && !isSlow && !this.#isFailing) {
+          this.#isFailing = true;
+          logger.warn({ err, namespace }, "The webhook cannot read the feed; it is tried again until it can");
+        }
+      }
+      await pause(AGAIN_MS, ending.stopping);
+    }
+  }
+
+  async #send(ending: Ending): Promise<void> {
+    const { registers, deliveries, namespace } = this.#options;
+    const call = { signal: ending.cut };
+    const stored = await registers.read(this.#place, call);
+    let revision = stored?.revision ?? 0;
+    let storedAtMs = performance.now();
+    let hasNews = false;
+    let { from, events } = await this.#begin(stored?.text, ending.stopping);
+    for await (const batch of batchesOf(events)) {
+      const { resumeToken } = batch;
+      this.#isFailing = false;
+      const isChanged = from !== undefined && batch.events.length > 0;
+      const isStoreDue = hasNews || performance.now() - storedAtMs > STORE_MS;
+      if (from !== undefined && !isChanged && !isStoreDue) continue;
+      if (from === undefined || isChanged) {
+        const isReset = from === undefined;
+        const message = isReset
+          ? resetMessage(namespace, resumeToken)
+          : changedMessage(namespace, from as string, batch);
+        if (!(await deliveries.deliver(message, namespace, ending))) return;
+      }
+      // Another sender has gone on from the same place.
+      if (!(await registers.replace(this.#place, resumeToken, revision, call))) return;
+      revision += 1;
+      storedAtMs = performance.now();
+      // The next heartbeat has a token after which these events are not told again.
+      hasNews = isChanged;
+      from = resumeToken;
+    }
+  }
+
+  /** `from` is undefined when the receiver has to list the sessions anew. */
+  async #begin(
+    stored: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ from: string | undefined; events: AsyncIterable<WatchSessionsResponse> }> {
+    const { watch, namespace, metrics, logger } = this.#options;
+    if (stored !== undefined) {
+      try {
+        return { from: stored, events: await watch(stored, signal) };
+      } catch (error) {
+        const { code, message: reason } = toApiError(error);
+        if (code !== Code.FailedPrecondition && code !== Code.InvalidArgument) throw error;
+        metrics.webhookResets.inc();
+        logger.warn(
+          { namespace, reason },
+          "The webhook cannot go on where it was, and asks its receiver to list sessions",
+        );
+      }
+    }
+    return { from: undefined, events: await watch("", signal) };
+  }
+}
