@@ -18,6 +18,8 @@ export interface StateChange {
   readonly place: number;
   readonly record: SessionRecord;
   readonly madeAt: number;
+  /** When it got this place, by the store's time; absent in stores where that is the update time of the record. */
+  readonly placedAtMicros?: number | undefined;
 }
 
 /** A session that was deleted (`deleted`), or whose owner or labels changed (`left`). */
@@ -44,8 +46,10 @@ export interface FeedEnds {
   readonly feedId: string;
   /** Changes after a place before this one may have been removed. */
   readonly first: number;
-  /** The place of the last change; no later change gets this place or an earlier one. */
+  /** The place of the last change. In a store without `late`, no later change gets this place or an earlier one. */
   readonly last: number;
+  /** Present in a store with `late`: no change with this place or an earlier one becomes visible any more. */
+  readonly final?: number | undefined;
   /** The store's time, in milliseconds, by which appends decide whether they move an update time. */
   readonly nowMs: number;
 }
@@ -59,10 +63,18 @@ export interface FeedPage extends FeedEnds {
   readonly isBehind?: boolean | undefined;
 }
 
+/** How late changes become visible in a store in which places do not rise in that order. */
+export interface LatePlaces {
+  /** By how many places such a change lies before the last one, as a rule. `FeedEnds.final` bounds every case. */
+  readonly usual: number;
+  /** How long after an append its session gets a place, as a rule. */
+  readonly placedMs: number;
+}
+
 /**
  * The feed of the sessions of one namespace. It keeps no events: each living record has the place of its last change,
  * and rows say what records cannot say any more. Places rise in the order in which changes become visible, whatever any
- * clock says.
+ * clock says; where they do not, the store has `late`.
  *
  * A record gets a new place in the step that changes it: when it is created, published or replaced by one with another
  * `sessionRevision`, `updateTimeMicros` or `log`, and when an append or `touchRecords` moves its update time. It gets a
@@ -72,9 +84,13 @@ export interface FeedPage extends FeedEnds {
 export interface FeedTable {
   /**
    * For how long appends after a change may leave the place of their session as it is: at most as long as the stored
-   * update time differs from the store's clock by no more than this. An append while it differs by more sets the place.
+   * update time, or `placedAtMicros`, differs from the store's clock by no more than this. An append while it differs
+   * by more sets the place.
    */
   readonly slackMs: number;
+
+  /** Present where a change may become visible after others with later places. Readers then look back. */
+  readonly late?: LatePlaces | undefined;
 
   /** The id, the ends and the time of the feed. */
   ends(call?: Call): Promise<FeedEnds>;
@@ -82,7 +98,10 @@ export interface FeedTable {
   /** At most `limit` changes after a cursor. A session is returned at most once as `state`, with its present record. */
   read(after: FeedCursor, limit: number, call?: Call): Promise<FeedPage>;
 
-  /** Living sessions whose update time is at or after this one, each with its last change, by place. */
+  /**
+   * Living sessions whose update time, or `placedAtMicros`, is at or after this one, each with its last change, by
+   * place.
+   */
   recent(sinceMicros: number, call?: Call): Promise<readonly StateChange[]>;
 
   /**

@@ -38,7 +38,8 @@ export class UpdateTimes {
   }
 
   /**
-   * Writes the time of a session at once when the stored one is more than a minute old; otherwise returns undefined.
+   * Writes the time of a session at once when the stored one is more than a minute old, or a minute ahead because a
+   * clock was set back; otherwise returns undefined.
    * This runs beside an append and is awaited with it. So lists order a session by a time that is at most a minute
    * older than its last acknowledged append, even if this process is killed before it writes the times that it has
    * noted.
@@ -49,7 +50,7 @@ export class UpdateTimes {
     const { uid } = record;
     const nowMicros = options.nowMicros();
     const storedMicros = Math.max(record.updateTimeMicros, this.#written.get(uid) ?? 0);
-    if (nowMicros - storedMicros <= MOST_BEHIND_MICROS) return undefined;
+    if (Math.abs(nowMicros - storedMicros) <= MOST_BEHIND_MICROS) return undefined;
     const times = new Map([[uid, nowMicros]]);
     return store.touchRecords(times, call).then(
       () => this.#remember(times),

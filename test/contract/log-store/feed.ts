@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FeedChange, FeedTable } from "../../../src/storage/history/log-store.js";
-import { created, entry, record, replaced } from "./fixtures.js";
+import { created, entry, record, replaced, T0 } from "./fixtures.js";
 import type { LogStoreSubject } from "./subject.js";
 
 /** The feed, where a store has one. */
@@ -97,6 +97,7 @@ export function describeFeed(subject: LogStoreSubject): void {
       let start = await end();
       // The record says that it was updated long ago.
       await subject.store.append("u1.1", 1, [entry("u1.1", 1)]);
+      await subject.store.touchRecords?.(new Map([["u1", T0 + 1]]));
       expect(await named(start)).toEqual(["state s"]);
       if (subject.harness.hasOwnClock) return;
       subject.advance(-3_600_000);

@@ -4,6 +4,7 @@ import type { HistoryContext } from "../heads.js";
 import type { FeedCursor, FeedEnds, FeedTable } from "../log-store.js";
 import { type FeedPosition, FeedPositions, mustListAnew } from "./feed-position.js";
 import { FeedQueue } from "./feed-queue.js";
+import { LateChanges } from "./late-changes.js";
 import { livingStates, toldChanges } from "./session-states.js";
 import type { ToldChange } from "./told-change.js";
 import { UnsettledSessions } from "./unsettled.js";
@@ -63,6 +64,9 @@ export class FeedTail {
   #expiring: Promise<void> | undefined;
   /** Whether the last look has left something out that was not final yet. */
   #isBehind = false;
+  /** Absent where no change becomes visible late. */
+  #late: LateChanges | undefined;
+  #wokenAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     context: HistoryContext,
@@ -106,17 +110,13 @@ export class FeedTail {
     return this.#began;
   }
 
-  /** Up to where all changes have been told to the queues. May be called after `began`. */
-  get reached(): FeedCursor {
-    return this.#cursor;
-  }
-
   /** Up to where sessions were told in a state that only a change with a later place can change. */
   get settled(): FeedPosition {
     const { nowMs: timeMs } = this.#ends as FeedEnds;
     const first = this.#unsettled.firstPlace;
     // Whoever resumes has not heard yet of appends that left a place as it was.
-    const place = Math.min(toldUpTo(this.#cursor), first === null ? Number.POSITIVE_INFINITY : first - 1);
+    const told = this.#late?.final ?? toldUpTo(this.#cursor);
+    const place = Math.min(told, first === null ? Number.POSITIVE_INFINITY : first - 1);
     return { place: Math.max(0, place), timeMs };
   }
 
@@ -144,6 +144,7 @@ export class FeedTail {
 
   wake(): void {
     this.#isWoken = true;
+    this.#wokenAtMs = this.#context.options.clockMs();
     this.#wake?.();
   }
 
@@ -160,11 +161,17 @@ export class FeedTail {
   /** Begins at the present end. Sessions that were changed shortly before are noted, because they are not settled. */
   async #begin(): Promise<void> {
     this.#ends = await this.#table.ends();
-    const { feedId, last, nowMs } = this.#ends;
+    const { feedId, last, final = last, nowMs } = this.#ends;
     this.#positions = new FeedPositions(feedId);
     this.#cursor = { place: last };
     const recent = await this.#table.recent((nowMs - 2 * this.#table.slackMs) * 1000);
     for (const told of await toldChanges(this.#context, recent)) this.#note(told, nowMs);
+    const { late } = this.#table;
+    if (late) {
+      this.#late = new LateChanges(late, final);
+      // What is visible by now is not told to anybody.
+      await this.#look();
+    }
     void this.#run();
   }
 
@@ -181,9 +188,17 @@ export class FeedTail {
       }
       if (this.#holds === 0 || this.#error) return;
       await pause(this.#gatherMs, this.#ending.signal);
-      const waitMs = this.#unsettled.size > 0 ? Math.min(pollMs, this.#table.slackMs / 2) : pollMs;
-      if (!this.#isWoken && !this.#isBehind) await this.#sleep(Math.max(0, waitMs - GATHER_MS));
+      if (!this.#isWoken && !this.#isBehind) await this.#sleep(Math.max(0, this.#waitMs(pollMs) - GATHER_MS));
     }
+  }
+
+  #waitMs(pollMs: number): number {
+    const { late, slackMs } = this.#table;
+    const waitMs = this.#unsettled.size > 0 ? Math.min(pollMs, slackMs / 2) : pollMs;
+    if (late === undefined) return waitMs;
+    // The sessions that were written may not have their places yet.
+    const isPlacing = this.#context.options.clockMs() - this.#wokenAtMs < 2 * late.placedMs;
+    return isPlacing ? Math.min(waitMs, late.placedMs / 2) : waitMs;
   }
 
   /** How long to wait after a look. While much changes, each session is told less often, and in its newest state. */
@@ -196,20 +211,26 @@ export class FeedTail {
   async #look(): Promise<boolean> {
     this.#lookForExpired();
     let hasNews = false;
+    let final: number | undefined;
+    const { clockMs } = this.#context.options;
+    this.#cursor = this.#late?.begin(clockMs()) ?? this.#cursor;
     for (;;) {
       const page = await this.#table.read(this.#cursor, CHANGES_AT_ONCE);
       this.checkFeedOrEnd(page);
+      final ??= page.final ?? page.last;
       const since = toldUpTo(this.#cursor);
-      const told = await toldChanges(this.#context, page.changes);
+      const changes = page.changes.filter((change) => this.#late?.isNew(change) ?? true);
+      const told = await toldChanges(this.#context, changes);
       this.#read += page.changes.length;
       this.#ends = page;
       this.#cursor = page.next ?? { place: Math.max(since, page.last) };
       for (const change of told) this.#note(change, page.nowMs);
       const places = placesAfter(told, page.next);
-      for (const [i, change] of told.entries()) this.#tell(change, since, places[i]);
+      for (const [i, change] of told.entries()) this.#tell(change, this.#late?.tell(change) ?? since, places[i]);
       hasNews ||= told.length > 0;
       if (this.#error) return true;
       if (page.next === null) {
+        this.#late?.end(final, clockMs());
         this.#isBehind = page.isBehind === true;
         await this.#settle(page);
         return hasNews;
@@ -230,7 +251,7 @@ export class FeedTail {
   }
 
   #note(change: ToldChange, nowMs: number): void {
-    if (change.kind === "state") this.#unsettled.note(change.place, change.now, nowMs);
+    if (change.kind === "state") this.#unsettled.note(change, nowMs);
     else if (change.kind === "deleted") this.#unsettled.forget(change.uid);
   }
 

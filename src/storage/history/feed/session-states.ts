@@ -48,7 +48,7 @@ export async function toldChanges(
   return changes.flatMap((change): ToldChange[] => {
     if (change.kind !== "state") return [{ ...change, now: present.get(change.uid) ?? null }];
     if (context.isExpired(change.record)) return [];
-    const { kind, place, madeAt, record } = change;
-    return [{ kind, place, madeAt, now: stateOf.get(record.uid) as SessionState }];
+    const { record, ...state } = change;
+    return [{ ...state, now: stateOf.get(record.uid) as SessionState }];
   });
 }

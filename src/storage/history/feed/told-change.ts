@@ -1,6 +1,6 @@
 import type { ChangedSession, FeedEvent } from "../../../domain/feed.js";
 import { labelTexts } from "../../../domain/labels.js";
-import type { Departure, FeedTable, Past, SessionRecord } from "../log-store.js";
+import type { Departure, FeedTable, Past, SessionRecord, StateChange } from "../log-store.js";
 
 /** A session in a state that really existed. */
 export interface SessionState {
@@ -8,9 +8,14 @@ export interface SessionState {
   readonly session: ChangedSession;
 }
 
+/** A living session as it is told. */
+export interface ToldState extends Omit<StateChange, "record"> {
+  readonly now: SessionState;
+}
+
 /** A change as it is told, once for all readers. */
 export type ToldChange =
-  | { readonly kind: "state"; readonly place: number; readonly madeAt: number; readonly now: SessionState }
+  | ToldState
   /** `now` is null when the session is gone. */
   | (Departure & { readonly now: SessionState | null });
 

@@ -1,9 +1,10 @@
-import type { SessionState } from "./told-change.js";
+import type { ToldState } from "./told-change.js";
 
 /** A session about which something may have to be told although its place stays the same. */
 export interface Unsettled {
   readonly place: number;
-  readonly updateTimeMicros: number;
+  /** When it got its place. */
+  readonly atMicros: number;
   readonly revision: number;
   readonly messageCount: number;
 }
@@ -16,7 +17,7 @@ export class UnsettledSessions {
   readonly #slackMicros: number;
   /** In the order of places. */
   readonly #sessions = new Map<string, Unsettled>();
-  /** Those whose update time is that far ahead of the clock that every append gives them a new place at present. */
+  /** Those whose time is that far ahead of the clock that every append gives them a new place at present. */
   readonly #ahead = new Map<string, Unsettled>();
 
   constructor(slackMs: number) {
@@ -38,14 +39,15 @@ export class UnsettledSessions {
   }
 
   /** Notes the state in which a session was told, at the store's time `nowMs`. */
-  note(place: number, { record, session }: SessionState, nowMs: number): void {
+  note({ place, placedAtMicros, now: { record, session } }: ToldState, nowMs: number): void {
     const { uid, updateTimeMicros } = record;
     const { revision, messageCount } = session;
+    const atMicros = placedAtMicros ?? updateTimeMicros;
     this.forget(uid);
-    const aheadMicros = updateTimeMicros - nowMs * 1000;
+    const aheadMicros = atMicros - nowMs * 1000;
     if (aheadMicros < -this.#slackMicros) return;
     const sessions = aheadMicros > this.#slackMicros ? this.#ahead : this.#sessions;
-    sessions.set(uid, { place, updateTimeMicros, revision, messageCount });
+    sessions.set(uid, { place, atMicros, revision, messageCount });
   }
 
   forget(uid: string): void {
@@ -55,8 +57,8 @@ export class UnsettledSessions {
 
   /** The uids of the sessions that have to be looked at, at the store's time `nowMs`. */
   due(nowMs: number): readonly string[] {
-    const isDue = ({ updateTimeMicros }: Unsettled) => Math.abs(nowMs * 1000 - updateTimeMicros) > this.#slackMicros;
-    const isPast = ({ updateTimeMicros }: Unsettled) => nowMs * 1000 - updateTimeMicros > this.#slackMicros;
+    const isDue = ({ atMicros }: Unsettled) => Math.abs(nowMs * 1000 - atMicros) > this.#slackMicros;
+    const isPast = ({ atMicros }: Unsettled) => nowMs * 1000 - atMicros > this.#slackMicros;
     const uids = [...this.#sessions].filter(([, one]) => isDue(one)).map(([uid]) => uid);
     if (this.#ahead.size > 0) uids.push(...[...this.#ahead].filter(([, one]) => isPast(one)).map(([uid]) => uid));
     return uids;
