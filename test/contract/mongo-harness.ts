@@ -11,8 +11,8 @@ import type { StorageProviderHarness } from "./storage-provider/subject.js";
 
 /**
  * Stores in one MongoDB database. Each case has its own namespace, which isolates it as well as a database would and is
- * much faster to make. Each provider of a case gets the next of the given connections, so that the first two are
- * separate processes to each other.
+ * much faster to make. Each provider of a case gets the next of the given connections, so that the first three
+ * are separate processes to each other.
  */
 function mongoHarness(
   connections: () => readonly LogDatabase[],
@@ -64,7 +64,7 @@ export async function describeOnMongo(
 
   describe.skipIf(!server)("with a server", () => {
     beforeAll(async () => {
-      connections = await openMongoDatabases(wrapped ?? server, 2, { search: "all" });
+      connections = await openMongoDatabases(wrapped ?? server, 3, { search: "all" });
       written = collectionsWritten(connections);
       client = new MongoClient(server?.uri ?? "");
     });

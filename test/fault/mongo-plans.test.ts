@@ -1,6 +1,6 @@
 import { type Db, Long, ObjectId } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AttachmentTable, LogStore } from "../../src/storage/history/log-store.js";
+import type { AttachmentTable, FeedTable, LogStore } from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { naming, stored } from "../contract/log-store/attachment-fixtures.js";
 import { created, entry, next, replaced, T0 } from "../contract/log-store/fixtures.js";
@@ -186,8 +186,13 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.listOwned(uid, { log, seq: 1, originSessionId: "s" }, 2);
     await store.overwriteEntries(await store.findCopies([{ uid, sessionId: "s" }, made], copies));
     await store.seal(log);
-    const cut = await replaced(store, made, { dropped: [{ log, first: 2, last: 2 }] });
+    const cut = await replaced(store, made, {
+      dropped: [{ log, first: 2, last: 2 }],
+      sessionRevision: 1,
+      owner: "ada",
+    });
     const dead = await store.replaceRecord(next(cut, { deleted: true }), cut.revision);
+    await everyFeedCommand(store.feed as FeedTable);
     await store.listSweepable(0, 10);
     await store.listDrafting("", 10);
     await store.listExpired({ expireTimeMicros: T0, updateTimeMicros: T0 }, 10);
@@ -202,6 +207,14 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.replaceTodos([], (await store.readTodos()).revision);
     await small.figures();
   });
+}
+
+async function everyFeedCommand(feed: FeedTable): Promise<void> {
+  const { nowMs } = await feed.ends();
+  await feed.read({ place: 0 }, 1);
+  for (const key of ["0u", "1u"]) await feed.read({ place: 1, key }, 10);
+  await feed.recent(T0);
+  await feed.prune(nowMs + 1);
 }
 
 async function everyAttachmentCommand(store: LogStore, uid: string): Promise<void> {

@@ -2,6 +2,7 @@ import { BSON, MongoClient } from "mongodb";
 import { afterAll, describe, expect, it } from "vitest";
 import { compareCodePoints, NEWEST_FIRST, titleKey, titleWords } from "../../src/domain/session-order.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import type { FeedTable } from "../../src/storage/history/log-store.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { INDEXES, indexStatements, SCHEMA_VERSION } from "../../src/storage/mongodb/mongo-schema.js";
 import { created } from "../contract/log-store/fixtures.js";
@@ -44,7 +45,9 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         const filter = ifPresent === undefined ? undefined : { [ifPresent]: { $exists: true } };
         expect(found?.partialFilterExpression).toEqual(filter);
       }
-      expect(await client.db().collection("schema").find().toArray()).toEqual([
+      const found = await client.db().collection("schema").find().sort({ _id: 1 }).toArray();
+      expect(found).toEqual([
+        { _id: "feed", feed_id: expect.any(String) },
         { _id: "version", version: SCHEMA_VERSION },
       ]);
     });
@@ -58,7 +61,7 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         .insertOne({ _id: "version", version: SCHEMA_VERSION + 1 });
       await expect(MongoLogDatabase.connect(url)).rejects.toMatchObject({
         code: "failed_precondition",
-        message: expect.stringMatching(/has schema 6, made by a newer version; this one knows 5/),
+        message: expect.stringMatching(/has schema 7, made by a newer version; this one knows 6/),
       });
       expect((await client.db().listCollections().toArray()).map(({ name }) => name)).toEqual(["schema"]);
     });
@@ -123,7 +126,15 @@ describe.skipIf(!server)("MongoLogDatabase.connect", () => {
         expect((await store.queries?.find(titled, { limit: 99 }))?.records.map((one) => one.uid)).toContain(uid);
       }
       expect(await store.usage({ owner: "" })).toEqual({ sessions: all.length, bytes: 0, uncounted: all.length });
+      const feed = store.feed as FeedTable;
+      expect((await feed.read({ place: 0 }, 99)).changes).toEqual([]);
       await new LogHistoryProvider(store).updateSession("trip", { owner: "ada" });
+      const { changes } = await feed.read({ place: 0 }, 99);
+      const uid = all.find(({ sessionId }) => sessionId === "trip")?.uid as string;
+      expect(changes).toMatchObject([
+        { kind: "left", uid, past: { owner: "", labels: expect.arrayContaining([feed.digest(uid, "topic=travel")]) } },
+        { kind: "state", madeAt: 0, record: { uid, owner: "ada" } },
+      ]);
       expect(await store.listRecords({ parentId: "", owner: "ada", labels }, { limit: 99 })).toHaveLength(1);
       const schema = client.db().collection<{ _id: string; version: number }>("schema");
       expect(await schema.findOne({ _id: "version" })).toMatchObject({ version: SCHEMA_VERSION });

@@ -37,7 +37,15 @@ export async function openMongoDatabases(
   return all;
 }
 
-const COLLECTIONS = ["sessions", "messages", "todos", "attachments", "attachment_pieces"] as const;
+const COLLECTIONS = [
+  "sessions",
+  "departures",
+  "feeds",
+  "messages",
+  "todos",
+  "attachments",
+  "attachment_pieces",
+] as const;
 
 /**
  * Empties all collections of the database, or those of `written`. SecantusDB reads an index from its start, so calls

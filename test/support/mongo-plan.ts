@@ -39,7 +39,7 @@ export function servingKey({ name, command }: SentCommand): string | null {
     { name: "_id_", fields: ["_id"] },
     ...INDEXES.filter(
       ({ collection, ifPresent }) =>
-        collection === command[name] && (ifPresent === undefined || filter[ifPresent]?.$exists === true),
+        collection === command[name] && (ifPresent === undefined || asksFor(filter[ifPresent])),
     ).map((index) => ({ name: index.name, fields: Object.keys(index.key) })),
   ];
   const rated = keys.map((key) => ({ name: key.name, used: usedFields(key.fields, filter, sort) }));
@@ -58,6 +58,12 @@ function usedFields(fields: readonly string[], filter: Document, sort: readonly 
   const order = sort.filter((field) => !pinned.includes(field));
   if (!order.every((field, i) => rest[i] === field)) return 0;
   return pinned.length + (rest[0] !== undefined && rest[0] in filter ? 1 : 0);
+}
+
+/** Whether no document without the field meets a condition. */
+function asksFor(condition: unknown): boolean {
+  if (typeof condition === "object" && condition !== null && "$exists" in condition) return condition.$exists === true;
+  return condition !== undefined && condition !== null;
 }
 
 /** Whether a condition is a range. `$in` is not, because it stands for several equalities. */

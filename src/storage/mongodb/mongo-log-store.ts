@@ -7,6 +7,7 @@ import type {
   AttachmentTable,
   Entry,
   ExpiryBounds,
+  FeedTable,
   LogStore,
   NextRecord,
   OwnedPlace,
@@ -25,12 +26,15 @@ import type {
   UsageRows,
 } from "../history/log-store.js";
 import { QueryPlanner } from "../history/query-planner.js";
+import { FeedPlaces } from "./feed-places.js";
 import { MongoAppender } from "./mongo-appender.js";
 import { MongoAttachmentRows } from "./mongo-attachment-rows.js";
 import { MongoAttachmentTable } from "./mongo-attachment-table.js";
 import type { MongoChanges } from "./mongo-changes.js";
 import type { MongoCommands } from "./mongo-commands.js";
+import { MongoDepartures } from "./mongo-departures.js";
 import { MongoErasures } from "./mongo-erasures.js";
+import { MongoFeed } from "./mongo-feed.js";
 import { MongoLogDeletes } from "./mongo-log-deletes.js";
 import { MongoLogReads } from "./mongo-log-reads.js";
 import { MongoNamings } from "./mongo-namings.js";
@@ -79,6 +83,7 @@ export class MongoLogStore implements LogStore {
   readonly attachments: AttachmentTable;
   readonly queries: RecordQueries;
   readonly bin: RecordBin;
+  readonly feed: FeedTable;
   readonly searchEntries?: NonNullable<LogStore["searchEntries"]>;
   readonly subscribe?: (listener: (uid: string) => void) => Promise<() => Promise<void>>;
 
@@ -87,8 +92,11 @@ export class MongoLogStore implements LogStore {
     const collections = collectionsOf(db);
     const { sessions, messages, todos } = collections;
     this.#shared = shared;
-    this.#records = new MongoRecords(namespace, sessions, commands, ids, safeReads, clock);
-    this.#lists = new MongoRecordLists(namespace, sessions, commands);
+    const places = new FeedPlaces(namespace, collections, commands);
+    const departures = new MongoDepartures(namespace, collections, commands);
+    this.#records = new MongoRecords(namespace, sessions, { commands, ids, safeReads, clock, places, departures });
+    this.#lists = new MongoRecordLists(namespace, sessions, commands, places);
+    this.feed = new MongoFeed(namespace, collections, { commands, safeReads, clock, places, departures });
     this.queries = new QueryPlanner(new RecordFinder(namespace, sessions, commands));
     const termsOf = indexed && ((entry: Entry) => termsField(namespace, entry, indexed));
     this.#appender = new MongoAppender(messages, commands, ids, safeReads, termsOf);

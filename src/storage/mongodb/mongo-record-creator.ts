@@ -1,11 +1,12 @@
-import type { Collection } from "mongodb";
+import type { Collection, Document } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import { blockerOf, LATE_MS } from "../history/blocked-uid.js";
 import type { NextRecord } from "../history/log-store.js";
+import type { FeedPlaces } from "./feed-places.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { LIVING, type RecordDocument, toNewDocument } from "./record-document.js";
+import { LIVING, type RecordDocument, toCreation, toNewDocument } from "./record-document.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
@@ -15,6 +16,7 @@ interface Parts {
   readonly ids: WriteIds;
   readonly safeReads: SafeReads;
   readonly clock: Pick<ServerClock, "knownMs">;
+  readonly places: FeedPlaces;
 }
 
 /**
@@ -33,18 +35,19 @@ export class MongoRecordCreator {
   }
 
   async create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
-    const { commands, ids, clock } = this.#parts;
+    const { commands, ids, clock, places } = this.#parts;
     const document = toNewDocument(this.#namespace, record, ids.next());
+    const creation = record.deleted ? undefined : toCreation(record, document, await places.floor(call));
     const blocker = this.#blockerFor(record);
     const sentAtMs = clock.knownMs();
     const first = await commands.settle(call, async (isRepeat) => {
       // Rule: repeated-create-unknown.
       if (isRepeat) return this.#block(blocker, sentAtMs, call);
-      if (await this.#insert(document, call)) return "created";
+      if (await this.#insert(document, creation, call)) return "created";
       const found = await this.#find(record.uid, call);
       return found && !isBlocker(found) ? "created" : "exists";
     });
-    const outcome = first === "blocked" ? await this.#unblock(blocker, document, call) : first;
+    const outcome = first === "blocked" ? await this.#unblock(blocker, document, creation, call) : first;
     if (outcome !== "unknown") return outcome;
     const id = JSON.stringify(record.sessionId);
     throw new DomainError("unavailable", `Whether session ${id} was created is unknown`);
@@ -56,7 +59,7 @@ export class MongoRecordCreator {
    * and may have been deleted and swept since. In that case the `forks` of its sources no longer count this session.
    */
   async #block(blocker: RecordDocument, sentAtMs: number, call?: Call): Promise<"created" | "blocked" | "unknown"> {
-    if (!(await this.#insert(blocker, call))) {
+    if (!(await this.#insert(blocker, undefined, call))) {
       const found = await this.#find(blocker._id, call);
       if (found && !isBlocker(found)) return "created";
       if (!found?.write.equals(blocker.write)) return "unknown";
@@ -73,13 +76,17 @@ export class MongoRecordCreator {
   #unblock(
     { _id, namespace, session_id, write }: RecordDocument,
     document: RecordDocument,
+    creation: Document[] | undefined,
     call?: Call,
   ): Promise<"created" | "exists" | "unknown"> {
     const { commands } = this.#parts;
     return commands.settle(call, async (isRepeat) => {
       try {
+        const blocked = { _id, namespace, session_id, write };
         await commands.write(call, (limits) =>
-          this.#sessions.replaceOne({ _id, namespace, session_id, write }, document, limits),
+          creation
+            ? this.#sessions.updateOne(blocked, creation, limits)
+            : this.#sessions.replaceOne(blocked, document, limits),
         );
         return "created";
       } catch (error) {
@@ -90,9 +97,16 @@ export class MongoRecordCreator {
   }
 
   /** Returns false when a unique index refused it. Servers differ in which index they name. */
-  async #insert(document: RecordDocument, call?: Call): Promise<boolean> {
+  async #insert(document: RecordDocument, creation: Document[] | undefined, call?: Call): Promise<boolean> {
+    const { _id, namespace, session_id } = document;
+    // The server gives the place, which an insert cannot ask for. No document has this revision.
+    const nothing = { _id, namespace, session_id, revision: -1 };
     try {
-      await this.#parts.commands.write(call, (limits) => this.#sessions.insertOne(document, limits));
+      await this.#parts.commands.write<unknown>(call, (limits) =>
+        creation
+          ? this.#sessions.updateOne(nothing, creation, { ...limits, upsert: true })
+          : this.#sessions.insertOne(document, limits),
+      );
       return true;
     } catch (error) {
       if (duplicateKey(error)) return false;

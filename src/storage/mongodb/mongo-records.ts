@@ -2,13 +2,24 @@ import type { Collection, Filter, ObjectId } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { NextRecord, SessionRecord } from "../history/log-store.js";
+import type { FeedPlaces } from "./feed-places.js";
 import type { MongoCommands } from "./mongo-commands.js";
+import type { MongoDepartures } from "./mongo-departures.js";
 import { duplicateKey } from "./mongo-errors.js";
 import { MongoRecordCreator } from "./mongo-record-creator.js";
 import { LIVING, type RecordDocument, toRecord, toReplacement } from "./record-document.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { ServerClock } from "./server-clock.js";
 import type { WriteIds } from "./write-ids.js";
+
+interface Parts {
+  readonly commands: MongoCommands;
+  readonly ids: WriteIds;
+  readonly safeReads: SafeReads;
+  readonly clock: Pick<ServerClock, "knownMs">;
+  readonly places: FeedPlaces;
+  readonly departures: MongoDepartures;
+}
 
 /** Makes, reads and replaces single records of one namespace, the latter by compare-and-set. */
 export class MongoRecords {
@@ -17,22 +28,19 @@ export class MongoRecords {
   readonly #commands: MongoCommands;
   readonly #ids: WriteIds;
   readonly #safeReads: SafeReads;
+  readonly #places: FeedPlaces;
+  readonly #departures: MongoDepartures;
   readonly #creator: MongoRecordCreator;
 
-  constructor(
-    namespace: string,
-    sessions: Collection<RecordDocument>,
-    commands: MongoCommands,
-    ids: WriteIds,
-    safeReads: SafeReads,
-    clock: Pick<ServerClock, "knownMs">,
-  ) {
+  constructor(namespace: string, sessions: Collection<RecordDocument>, parts: Parts) {
     this.#namespace = namespace;
     this.#sessions = sessions;
-    this.#commands = commands;
-    this.#ids = ids;
-    this.#safeReads = safeReads;
-    this.#creator = new MongoRecordCreator(namespace, sessions, { commands, ids, safeReads, clock });
+    this.#commands = parts.commands;
+    this.#ids = parts.ids;
+    this.#safeReads = parts.safeReads;
+    this.#places = parts.places;
+    this.#departures = parts.departures;
+    this.#creator = new MongoRecordCreator(namespace, sessions, parts);
   }
 
   create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
@@ -64,15 +72,18 @@ export class MongoRecords {
       session_id: record.sessionId,
       revision: ifRevision,
     };
-    const replacement = toReplacement(this.#namespace, record, write);
+    const replacement = await this.#replacement(record, write, call);
     const outcome = await this.#commands.settle(call, async (isRepeat) => {
       const document = await this.#commands.write(call, (limits) =>
         this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
       );
-      if (document) return toRecord(document);
-      return isRepeat ? this.#outcomeOf(record.uid, ifRevision, write, call) : null;
+      return document ?? (isRepeat ? this.#outcomeOf(record.uid, ifRevision, write, call) : null);
     });
-    if (outcome !== "unknown") return outcome;
+    if (outcome === null) return null;
+    if (outcome !== "unknown") {
+      if (outcome.departures) await this.#departures.move(outcome, call);
+      return toRecord(outcome);
+    }
     const id = JSON.stringify(record.sessionId);
     throw new DomainError("unavailable", `Whether the change of session ${id} was made is unknown`);
   }
@@ -85,13 +96,13 @@ export class MongoRecords {
       session_id: record.sessionId,
       revision: ifRevision,
     };
-    const replacement = toReplacement(this.#namespace, record, write);
+    const replacement = await this.#replacement(record, write, call);
     const outcome = await this.#commands.settle(call, async (isRepeat) => {
       try {
         const document = await this.#commands.write(call, (limits) =>
           this.#sessions.findOneAndUpdate(current, replacement, { ...limits, returnDocument: "after" }),
         );
-        if (document) return toRecord(document);
+        if (document) return document;
       } catch (error) {
         if (!duplicateKey(error)) throw error;
         // An earlier send may still arrive, once the other session is deleted.
@@ -99,7 +110,8 @@ export class MongoRecords {
       }
       return isRepeat ? this.#outcomeOf(record.uid, ifRevision, write, call) : null;
     });
-    if (outcome !== "unknown") return outcome;
+    if (outcome === null || outcome === "exists") return outcome;
+    if (outcome !== "unknown") return toRecord(outcome);
     const id = JSON.stringify(record.sessionId);
     throw new DomainError("unavailable", `Whether session ${id} was brought back is unknown`);
   }
@@ -112,7 +124,7 @@ export class MongoRecords {
       session_id: record.sessionId,
       restoring: true as const,
     };
-    const replacement = toReplacement(this.#namespace, record, write, { nextRevision: true });
+    const replacement = await this.#replacement(record, write, call, { nextRevision: true });
     const outcome = await this.#commands.settle(call, async (isRepeat) => {
       try {
         const { matchedCount } = await this.#commands.write(call, (limits) =>
@@ -150,8 +162,18 @@ export class MongoRecords {
   async delete(uid: string, call?: Call): Promise<boolean> {
     // A tombstone without this time only blocks its uid, and must stay.
     const dead = { _id: uid, namespace: this.#namespace, tombstone: uid, sweep_time: { $ne: null } };
-    const { deletedCount } = await this.#commands.writeOnce(call, (limits) => this.#sessions.deleteOne(dead, limits));
-    return deletedCount === 1;
+    const told = { ...dead, departures: { $exists: false } };
+    const remove = () => this.#commands.writeOnce(call, (limits) => this.#sessions.deleteOne(told, limits));
+    if ((await remove()).deletedCount === 1) return true;
+    const document = await this.#findOne(dead, call);
+    if (!document?.departures) return false;
+    await this.#departures.moveNow(document, call);
+    return (await remove()).deletedCount === 1;
+  }
+
+  async #replacement(record: NextRecord, write: ObjectId, call?: Call, options: { nextRevision?: true } = {}) {
+    const floor = await this.#places.floor(call);
+    return toReplacement(this.#namespace, record, write, { floor, ...options });
   }
 
   /**
@@ -163,9 +185,9 @@ export class MongoRecords {
     ifRevision: number,
     write: ObjectId,
     call?: Call,
-  ): Promise<SessionRecord | null | "unknown"> {
+  ): Promise<RecordDocument | null | "unknown"> {
     const document = await this.#findOne({ _id: uid }, call);
-    if (document?.write.equals(write)) return toRecord(document);
+    if (document?.write.equals(write)) return document;
     return document?.revision === ifRevision + 1 ? null : "unknown";
   }
 

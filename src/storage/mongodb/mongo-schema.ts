@@ -1,4 +1,5 @@
-import { type Collection, type Db, MongoServerError, type ObjectId } from "mongodb";
+import { randomUUID } from "node:crypto";
+import { type Collection, type Db, type Filter, type Long, MongoServerError, type ObjectId } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
 import type { SearchOption, SearchScope } from "../../domain/search.js";
 import type { Todo } from "../../domain/todo.js";
@@ -6,15 +7,17 @@ import type { AttachmentDocument, PieceDocument } from "./attachment-document.js
 import type { LogDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { LIVING, listingFields, type RecordDocument } from "./record-document.js";
+import { LIVING, listingFields, type RecordDocument, toRecord } from "./record-document.js";
+import { type DepartureDocument, digestsOf } from "./record-feed.js";
 
 /**
  * Increases with every change that an older version cannot read, and with every new field of a record, which an older
  * process would lose when it writes the record again. Since 2, sweeps mark what they may clear away, and records name
  * their logs and drafts. Since 3, they name their owners. Since 4, messages may name attachments. Since 5, they may
- * have usage, deleted sessions may be kept, and lists find sessions by their titles.
+ * have usage, deleted sessions may be kept, and lists find sessions by their titles. Since 6, records have places in
+ * the feed.
  */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 export interface TodosDocument {
   /** The namespace. */
@@ -32,14 +35,33 @@ export interface RegisterDocument {
   readonly text: string;
 }
 
+/** What is no longer said by the record of a session that was deleted or changed; see DepartureDocument. */
+export interface DepartureRow extends DepartureDocument {
+  /** The uid and the place. */
+  readonly _id: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly session_id: string;
+}
+
+/** The feed of a namespace. */
+export interface FeedDocument {
+  /** The namespace. */
+  readonly _id: string;
+  /** The last place whose row was removed. */
+  readonly first: Long | number;
+}
+
 interface SchemaDocument {
-  readonly _id: "version" | "clock" | "search";
+  readonly _id: "version" | "clock" | "search" | "feed";
   /** Only in the document `version`. */
   readonly version?: number;
   /** Only in the document `clock`, which sweeps write to learn the server's time. */
   readonly ticks?: number;
   /** Only in the document `search`: what of messages is in the index of words. Without it, their texts are. */
   readonly indexed?: SearchScope;
+  /** Only in the document `feed`: distinguishes the feeds of this database from those of others. */
+  readonly feed_id?: string;
 }
 
 export interface MongoCollections {
@@ -47,6 +69,8 @@ export interface MongoCollections {
   readonly messages: Collection<LogDocument>;
   readonly attachments: Collection<AttachmentDocument>;
   readonly pieces: Collection<PieceDocument>;
+  readonly departures: Collection<DepartureRow>;
+  readonly feeds: Collection<FeedDocument>;
   readonly todos: Collection<TodosDocument>;
   readonly registers: Collection<RegisterDocument>;
   readonly schema: Collection<SchemaDocument>;
@@ -61,9 +85,9 @@ export interface MongoIndex {
   readonly ifPresent?: string;
 }
 
-/** How many sessions of an earlier version are listed at a time. */
-const LISTED_AT_ONCE = 500;
-const INDEXED = ["messages", "sessions", "attachments", "attachment_pieces"] as const;
+/** How many sessions of an earlier version are changed at a time. */
+const CHANGED_AT_ONCE = 500;
+const INDEXED = ["messages", "sessions", "departures", "attachments", "attachment_pieces"] as const;
 
 /** The names of indexes, which errors of the server and hints to it use. */
 export const KEY_LOG_SEQ = "log_seq";
@@ -83,6 +107,9 @@ export const KEY_BIN = "namespace_delete";
 export const KEY_BIN_OWNER = "namespace_owner_delete";
 export const KEY_BIN_ID = "namespace_session_delete";
 export const KEY_PURGE = "namespace_purge";
+export const KEY_PLACE = "namespace_place";
+export const KEY_DEPARTURES = "namespace_departures";
+export const KEY_ROW_PLACE = "namespace_place_uid";
 const KEY_SESSION_ID = "namespace_session";
 
 /** All indexes that every database has. Every query of this folder uses one of them or `_id`. */
@@ -194,6 +221,21 @@ export const INDEXES: readonly MongoIndex[] = [
   },
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
   {
+    collection: "sessions",
+    name: KEY_PLACE,
+    key: { namespace: 1, place: 1, _id: 1 },
+    unique: false,
+    ifPresent: "place",
+  },
+  {
+    collection: "sessions",
+    name: KEY_DEPARTURES,
+    key: { namespace: 1, _id: 1 },
+    unique: false,
+    ifPresent: "departures",
+  },
+  { collection: "departures", name: KEY_ROW_PLACE, key: { namespace: 1, place: 1, uid: 1 }, unique: false },
+  {
     collection: "messages",
     name: KEY_TARGET,
     key: { "named.log": 1, log: 1, seq: 1 },
@@ -242,6 +284,8 @@ export function collectionsOf(db: Db): MongoCollections {
     messages: db.collection("messages"),
     attachments: db.collection("attachments"),
     pieces: db.collection("attachment_pieces"),
+    departures: db.collection("departures"),
+    feeds: db.collection("feeds"),
     todos: db.collection("todos"),
     registers: db.collection("registers"),
     schema: db.collection("schema"),
@@ -294,7 +338,11 @@ export async function prepareDatabase(
       indexes.filter((index) => index.collection === collection),
     );
   }
-  if (found?.version !== undefined && found.version < 5) await listSessions(collectionsOf(db).sessions, commands);
+  const { version = SCHEMA_VERSION } = found ?? {};
+  const { sessions } = collectionsOf(db);
+  if (version < 5) await listSessions(sessions, commands);
+  if (version < 6) await digestSessions(sessions, commands);
+  await nameFeeds(schema, commands);
   await storeVersion(schema, commands, found);
   return isSearched ? await prepareSearch(db, commands, search) : undefined;
 }
@@ -303,26 +351,66 @@ export async function prepareDatabase(
  * Adds what lists find sessions by to those of an earlier version. The version is stored afterwards, so another start
  * goes on if this one is ended.
  */
-async function listSessions(sessions: MongoCollections["sessions"], commands: MongoCommands): Promise<void> {
+function listSessions(sessions: MongoCollections["sessions"], commands: MongoCommands): Promise<void> {
   const missing = { tombstone: LIVING, title_key: { $exists: false } };
+  return changeAll(sessions, commands, missing, ({ title }) => listingFields(title));
+}
+
+/** Adds the digests by which readers of the feed select sessions, also after their owner and labels have changed. */
+function digestSessions(sessions: MongoCollections["sessions"], commands: MongoCommands): Promise<void> {
+  const missing = {
+    tombstone: LIVING,
+    digests: { $exists: false },
+    $or: [{ owner: { $exists: true } }, { labels: { $exists: true } }],
+  };
+  return changeAll(sessions, commands, missing, (document) => digestsOf(toRecord(document)));
+}
+
+/** Sets fields in the sessions that meet a condition, which those that have the fields no longer meet. */
+async function changeAll(
+  sessions: MongoCollections["sessions"],
+  commands: MongoCommands,
+  condition: Filter<RecordDocument>,
+  fieldsOf: (document: RecordDocument) => Partial<RecordDocument>,
+): Promise<void> {
   for (let after = ""; ; ) {
+    const page = { limit: CHANGED_AT_ONCE, batchSize: CHANGED_AT_ONCE + 1 };
     const found = await commands.read(undefined, (limits) =>
       sessions
-        .find({ _id: { $gt: after }, ...missing }, { ...limits, limit: LISTED_AT_ONCE, batchSize: LISTED_AT_ONCE + 1 })
-        .project<Pick<RecordDocument, "_id" | "title">>({ title: 1 })
+        .find({ _id: { $gt: after }, ...condition }, { ...limits, ...page })
         .sort({ _id: 1 })
         .hint("_id_")
         .toArray(),
     );
     const last = found.at(-1);
     if (last === undefined) return;
-    const updates = found.map(({ _id, title }) => ({
-      updateOne: { filter: { _id, ...missing }, update: { $set: listingFields(title) } },
-    }));
-    await commands.settle(undefined, () =>
-      commands.write(undefined, (limits) => sessions.bulkWrite(updates, { ...limits, ordered: false })),
-    );
+    const changes = found.map((document) => ({ document, fields: fieldsOf(document) }));
+    const updates = changes
+      .filter(({ fields }) => Object.keys(fields).length > 0)
+      .map(({ document: { _id, revision }, fields }) => ({
+        updateOne: { filter: { _id, revision, ...condition }, update: { $set: fields } },
+      }));
+    if (updates.length > 0) {
+      await commands.settle(undefined, () =>
+        commands.write(undefined, (limits) => sessions.bulkWrite(updates, { ...limits, ordered: false })),
+      );
+    }
     after = last._id;
+  }
+}
+
+/** Gives the feeds of a new database their id. */
+async function nameFeeds(schema: MongoCollections["schema"], commands: MongoCommands): Promise<void> {
+  if (await schema.findOne({ _id: "feed" })) return;
+  const feed_id = randomUUID();
+  try {
+    await commands.settle(undefined, () =>
+      commands.write(undefined, (limits) =>
+        schema.updateOne({ _id: "feed" }, { $setOnInsert: { feed_id } }, { ...limits, upsert: true }),
+      ),
+    );
+  } catch (error) {
+    if (!duplicateKey(error)) throw error;
   }
 }
 

@@ -13,6 +13,7 @@ import type {
 } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
+import { digestsOf, type FeedFields, feedFieldsAfter, nextPlace } from "./record-feed.js";
 
 /** An edit of messages; `single` as in SingleEdit. */
 interface EditDocument {
@@ -23,7 +24,7 @@ interface EditDocument {
 }
 
 /** A session. `_id` is its uid. */
-export interface RecordDocument {
+export interface RecordDocument extends FeedFields {
   readonly _id: string;
   readonly namespace: string;
   readonly session_id: string;
@@ -120,22 +121,31 @@ interface Marked {
 export const LIVING = "";
 
 /** The fields of a document that the store's caller decides. */
-type GivenFields = Omit<RecordDocument, "forks" | "bytes">;
+type GivenFields = Omit<RecordDocument, "forks" | "bytes" | Exclude<keyof FeedFields, "digests">>;
 
+/** The document of a new record. That of a living one still needs its place. */
 export function toNewDocument(namespace: string, record: NextRecord, write: ObjectId): RecordDocument {
   return { ...givenFields(namespace, record, write), forks: 0, ...(record.isCounted && { bytes: int64(0) }) };
 }
 
 /**
+ * The pipeline that stores a new living record: by an upsert whose filter matches nothing, or in the place of a
+ * document that blocks its uid.
+ */
+export function toCreation(record: NextRecord, document: RecordDocument, floor: number): Document[] {
+  return replaceWith(document, feedFieldsAfter(record, document.update_time as Long), floor);
+}
+
+/**
  * The pipeline that replaces a record. It keeps the stored `forks` and `bytes`, and the stored update time if that is
- * later. With `nextRevision`, the new revision is one more than the one found, whatever the record says. Everything
- * that a caller chose is inside `$literal`.
+ * later. With `nextRevision`, the new revision is one more than the one found, whatever the record says. `floor` is the
+ * last place in the feed that is known.
  */
 export function toReplacement(
   namespace: string,
   record: NextRecord,
   write: ObjectId,
-  { nextRevision = false }: { readonly nextRevision?: boolean } = {},
+  { floor, nextRevision = false }: { readonly floor: number; readonly nextRevision?: boolean },
 ): Document[] {
   const given = givenFields(namespace, record, write);
   // An append may have advanced the update time since the caller read the record.
@@ -147,8 +157,17 @@ export function toReplacement(
     bytes: "$bytes",
     update_time: { $cond: [isLater, "$update_time", given.update_time] },
     ...(nextRevision && { revision: { $add: ["$revision", 1] } }),
+    ...feedFieldsAfter(record, given.update_time as Long),
   };
-  return [{ $replaceWith: { $mergeObjects: [{ $literal: given }, stored] } }];
+  return replaceWith(given, stored, floor);
+}
+
+/** Everything that a caller chose is inside `$literal`. */
+function replaceWith(given: GivenFields, stored: Document, floor: number): Document[] {
+  return [
+    { $set: { next_place: nextPlace(floor) } },
+    { $replaceWith: { $mergeObjects: [{ $literal: given }, stored] } },
+  ];
 }
 
 export function toRecord(document: RecordDocument): SessionRecord {
@@ -212,7 +231,7 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     fork_point_id: record.forkPointId,
     inherited_count: record.inheritedCount,
     title: record.title,
-    ...(!record.deleted && listingFields(record.title)),
+    ...(!record.deleted && { ...listingFields(record.title), ...digestsOf(record) }),
     ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata) }),
     ...(labels === undefined ? {} : { labels: labelTexts(labels) }),
     ...(record.owner !== undefined && { owner: record.owner }),

@@ -1,5 +1,6 @@
-import { type Collection, MongoNetworkError, MongoServerError } from "mongodb";
+import { type Collection, type Document, MongoNetworkError, MongoServerError } from "mongodb";
 import { beforeEach, describe, expect, it } from "vitest";
+import type { FeedPlaces } from "../../../../src/storage/mongodb/feed-places.js";
 import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
 import { MongoRecordCreator } from "../../../../src/storage/mongodb/mongo-record-creator.js";
 import type { RecordDocument } from "../../../../src/storage/mongodb/record-document.js";
@@ -20,12 +21,18 @@ class Sessions {
   fates: Fate[] = [];
   /** Called when the session "s" begins to live, before that is answered. */
   onLiving = (): void => {};
+  /** Called when the answer to a send is lost. */
+  onLost = (): void => {};
   readonly #onTheirWay: (() => void)[] = [];
 
   get collection(): Collection<RecordDocument> {
     return {
       insertOne: (document: Stored) => this.#send(() => this.#put(document)),
-      replaceOne: (current: Partial<Stored>, document: Stored) => this.#send(() => this.#replace(current, document)),
+      // A pipeline that sets fields, and then replaces the document by a literal.
+      updateOne: (current: Partial<Stored>, pipeline: Document[], { upsert = false }: { upsert?: boolean }) => {
+        const document = pipeline[1]?.$replaceWith.$mergeObjects[0].$literal as Stored;
+        return this.#send(() => (upsert ? this.#put(document) : this.#replace(current, document)));
+      },
       findOne: this.#findOne.bind(this),
     } as never;
   }
@@ -66,7 +73,9 @@ class Sessions {
     const fate = this.fates.shift() ?? "done";
     if (fate === "still on its way") this.#onTheirWay.push(effect);
     if (fate.startsWith("done")) effect();
-    if (fate !== "done") throw new MongoNetworkError("lost");
+    if (fate === "done") return;
+    this.onLost();
+    throw new MongoNetworkError("lost");
   }
 
   async #findOne({ _id }: { _id: string }): Promise<Stored | null> {
@@ -89,6 +98,7 @@ describe("the creation of a record", () => {
       ids: new WriteIds(),
       safeReads,
       clock: { knownMs: () => knownMs },
+      places: { floor: async () => 0 } as unknown as FeedPlaces,
     };
     creator = new MongoRecordCreator("default", sessions.collection, parts);
   });
@@ -134,10 +144,11 @@ describe("the creation of a record", () => {
   it("happens by the first send if that arrives before its uid is blocked", async () => {
     await createOther();
     sessions.fates = ["still on its way", "not done"];
-    const answer = creator.create(child);
-    deleteOther();
-    sessions.arrive();
-    expect(await answer).toBe("created");
+    sessions.onLost = () => {
+      deleteOther();
+      sessions.arrive();
+    };
+    expect(await creator.create(child)).toBe("created");
     expect(sessions.living("s")).toEqual(["u"]);
   });
 
@@ -158,9 +169,10 @@ describe("the creation of a record", () => {
 
   it("does not happen when its uid was blocked so late that the record may have been there and been swept", async () => {
     sessions.fates = ["still on its way"];
-    const answer = creator.create(child);
-    knownMs += 60_001;
-    await expect(answer).rejects.toMatchObject({ code: "unavailable" });
+    sessions.onLost = () => {
+      knownMs += 60_001;
+    };
+    await expect(creator.create(child)).rejects.toMatchObject({ code: "unavailable" });
     sessions.arrive();
     expect(sessions.living("s")).toEqual([]);
   });

@@ -1,8 +1,11 @@
 import { type Collection, MongoNetworkError, ObjectId } from "mongodb";
 import { expect, it } from "vitest";
 import type { NextRecord } from "../../../../src/storage/history/log-store.js";
+import type { FeedPlaces } from "../../../../src/storage/mongodb/feed-places.js";
 import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
+import { MongoDepartures } from "../../../../src/storage/mongodb/mongo-departures.js";
 import { MongoRecords } from "../../../../src/storage/mongodb/mongo-records.js";
+import type { MongoCollections } from "../../../../src/storage/mongodb/mongo-schema.js";
 import type { RecordDocument } from "../../../../src/storage/mongodb/record-document.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 
@@ -48,8 +51,11 @@ function recordsThatHold(revision: number | null): MongoRecords {
 
 function recordsIn(sessions: Collection<RecordDocument>): MongoRecords {
   const safeReads = { options: { readConcern: { level: "majority" } } } as const;
-  return new MongoRecords("default", sessions, new MongoCommands(5000), new WriteIds(), safeReads, {
-    knownMs: () => 0,
+  const commands = new MongoCommands(5000);
+  return new MongoRecords("default", sessions, {
+    ...{ commands, ids: new WriteIds(), safeReads, clock: { knownMs: () => 0 } },
+    places: { floor: async () => 0 } as unknown as FeedPlaces,
+    departures: new MongoDepartures("default", { sessions } as MongoCollections, commands),
   });
 }
 

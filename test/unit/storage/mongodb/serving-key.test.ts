@@ -10,6 +10,7 @@ describe("servingKey, on which the tests of the store's queries rely,", () => {
     expect(find("messages", { log: { $in: ["a"] }, id: { $in: ["b"] } })).toBe("log_id");
     expect(find("messages", { named: { $exists: true }, "named.log": "a" }, { log: 1, seq: 1 })).toBe("named_target");
     expect(find("sessions", { _id: "u", revision: 3 })).toBe("_id_");
+    expect(find("sessions", { namespace: "n", place: { $gt: 1 } }, { place: 1, _id: 1 })).toBe("namespace_place");
     expect(find("sessions", { namespace: "n", tombstone: "" }, { update_time: -1, session_id: -1 })).toBe(
       "namespace_update",
     );
@@ -19,6 +20,7 @@ describe("servingKey, on which the tests of the store's queries rely,", () => {
     expect(find("messages", { role: "user" })).toBeNull();
     expect(find("messages", {})).toBeNull();
     expect(find("messages", { "named.log": "a" })).toBeNull();
+    expect(find("departures", { place: { $gt: 1 } })).toBeNull();
     expect(find("messages", { seq: { $gte: 1 } })).toBeNull();
     expect(find("messages", { log: "a" }, { timestamp: 1 })).toBeNull();
     expect(find("messages", { session_id: "s", seq: 4 }, { seq: 1 })).toBeNull();

@@ -1,0 +1,74 @@
+import type { Call } from "../../domain/call.js";
+import type { MongoCommands } from "./mongo-commands.js";
+import { KEY_PLACE, KEY_ROW_PLACE, type MongoCollections } from "./mongo-schema.js";
+
+/** How old the last place that this process has read may be when it writes. */
+const FRESH_MS = 20_000;
+
+type Collections = Pick<MongoCollections, "sessions" | "departures" | "feeds">;
+
+/**
+ * The last place in the feed of a namespace. A change gets a later place than the last one that its process has read
+ * some seconds ago, so that places go on when the server's clock is set back or another server takes over.
+ */
+export class FeedPlaces {
+  readonly #namespace: string;
+  readonly #collections: Collections;
+  readonly #commands: MongoCommands;
+  readonly #steadyMs: () => number;
+  #known = 0;
+  #readAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    namespace: string,
+    collections: Collections,
+    commands: MongoCommands,
+    steadyMs: () => number = () => performance.now(),
+  ) {
+    this.#namespace = namespace;
+    this.#collections = collections;
+    this.#commands = commands;
+    this.#steadyMs = steadyMs;
+  }
+
+  /** A place that was the last one at most some seconds ago. It is read when what is known is older. */
+  async floor(call?: Call): Promise<number> {
+    if (this.#steadyMs() - this.#readAtMs > FRESH_MS) await this.last(call);
+    return this.#known;
+  }
+
+  /** The last place that is visible; 0 when there is none. */
+  async last(call?: Call): Promise<number> {
+    const readAtMs = this.#steadyMs();
+    const { sessions, departures } = this.#collections;
+    const namespace = this.#namespace;
+    const latest = { place: { $gt: 0 } };
+    const options = { projection: { _id: 0, place: 1 }, sort: { place: -1 } } as const;
+    const [state, row, waiting, first] = await Promise.all([
+      this.#commands.read(call, (limits) =>
+        sessions.findOne({ namespace, ...latest }, { ...limits, ...options, hint: KEY_PLACE }),
+      ),
+      this.#commands.read(call, (limits) =>
+        departures.findOne({ namespace, ...latest }, { ...limits, ...options, hint: KEY_ROW_PLACE }),
+      ),
+      this.#commands.read(call, (limits) =>
+        sessions
+          .find({ namespace, departures: { $exists: true } }, { ...limits, projection: { _id: 0, departures: 1 } })
+          .toArray(),
+      ),
+      this.first(call),
+    ]);
+    const places = waiting.flatMap((document) => (document.departures ?? []).map(({ place }) => Number(place)));
+    const last = Math.max(Number(state?.place ?? 0), Number(row?.place ?? 0), first, ...places);
+    this.#known = Math.max(this.#known, last);
+    this.#readAtMs = Math.max(this.#readAtMs, readAtMs);
+    return last;
+  }
+
+  /** The last place whose row was removed; 0 when none was. */
+  async first(call?: Call): Promise<number> {
+    const { feeds } = this.#collections;
+    const feed = await this.#commands.read(call, (limits) => feeds.findOne({ _id: this.#namespace }, limits));
+    return Number(feed?.first ?? 0);
+  }
+}
