@@ -88,6 +88,7 @@ class Run {
       await this.#compare(this.#providers.any(), { ...read, ancestors: false });
       await this.#compare(this.#providers.any(), { ...read, ancestors: true });
       await this.#compare(this.#providers.any(), { op: "describe", session });
+      await this.#compare(this.#providers.any(), { op: "annotations", session, message: "", limit: 4 });
     }
   }
 

@@ -1,3 +1,4 @@
+import type { Annotation, AnnotationChange, NewAnnotation } from "../../../src/domain/annotation.js";
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import type { Draft, DraftDelta } from "../../../src/domain/draft.js";
 import { ERASED_PARTS, isErased, isSameMessage } from "../../../src/domain/erasure.js";
@@ -8,6 +9,13 @@ import {
   type StartDraftOptions,
   StorageProvider,
 } from "../../../src/storage/storage-provider.js";
+import {
+  createAnnotation,
+  deleteAnnotation,
+  eraseAnnotations,
+  listAnnotations,
+  updateAnnotation,
+} from "./naive-annotations.js";
 import { filled, noteNamed } from "./naive-attachments.js";
 import {
   abandonDraft,
@@ -22,12 +30,14 @@ import {
 } from "./naive-drafts.js";
 import type { NaiveMessage, NaiveSession } from "./naive-session.js";
 
-/** The part of the naive model that knows drafts and erasing. */
+/** The part of the naive model that knows drafts, annotations and erasing. */
 export abstract class NaiveDraftsProvider extends StorageProvider {
   /** Returns the session. not_found: no such session. */
   protected abstract find(sessionId: string): NaiveSession;
   protected abstract get all(): readonly NaiveSession[];
   protected abstract get nowMicros(): number;
+  /** The owner that the caller is bound to; undefined for one that sees all sessions. */
+  caller: string | undefined;
 
   override async startDraft(sessionId: string, message: NewChatMessage, options: StartDraftOptions = {}) {
     const session = this.find(sessionId);
@@ -56,6 +66,22 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
 
   override async listDrafts(sessionId: string): Promise<readonly Draft[]> {
     return openDrafts(this.find(sessionId)).map((draft) => shownDraft(draft, sessionId));
+  }
+
+  override async createAnnotation(sessionId: string, annotation: NewAnnotation): Promise<Annotation> {
+    return createAnnotation(this.find(sessionId), { ...annotation, author: this.caller }, this.nowMicros);
+  }
+
+  override async updateAnnotation(sessionId: string, annotationId: string, change: AnnotationChange) {
+    return updateAnnotation(this.find(sessionId), annotationId, change, this.nowMicros);
+  }
+
+  override async deleteAnnotation(sessionId: string, annotationId: string): Promise<void> {
+    deleteAnnotation(this.find(sessionId), annotationId);
+  }
+
+  override async listAnnotations(sessionId: string, options: Parameters<StorageProvider["listAnnotations"]>[1]) {
+    return listAnnotations(this.find(sessionId), options);
   }
 
   /** Ends all open drafts. `spareIdOf` returns the id for the message of a draft whose own id is taken. */
@@ -118,6 +144,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
       session.messages = session.messages.map(erased);
       session.ancestors = session.ancestors.map(erased);
       session.undo = session.undo?.map(erased) ?? null;
+      eraseAnnotations(session, message);
       if (session.sessionId !== message.originSessionId) continue;
       for (const draft of session.drafts) {
         if (draft.verdict && (draft.message.id === messageId || draft.spareId === messageId)) draft.isErased = true;

@@ -1,6 +1,8 @@
+import type { Annotation } from "../../../src/domain/annotation.js";
 import type { ChatMessage, NewChatMessage, Part } from "../../../src/domain/chat-message.js";
 import { sameContent } from "../../../src/domain/chat-message.js";
 import type { DraftDelta } from "../../../src/domain/draft.js";
+import type { MessageIdentity } from "../../../src/domain/erasure.js";
 import { DomainError, invalidArgument } from "../../../src/domain/errors.js";
 import type { JsonObject } from "../../../src/domain/json.js";
 import type { Labels } from "../../../src/domain/labels.js";
@@ -42,6 +44,12 @@ export interface NaiveUpload {
   isNamed: boolean;
 }
 
+/** An annotation with the message that it is about. */
+export interface NaiveAnnotation {
+  readonly annotation: Annotation;
+  readonly message: MessageIdentity;
+}
+
 /**
  * A session of the naive model. Its history is one array of messages, which is copied as a whole whenever it is shared.
  */
@@ -71,6 +79,8 @@ export interface NaiveSession {
   drafts: NaiveDraft[];
   messages: readonly NaiveMessage[];
   undo: readonly NaiveMessage[] | null;
+  /** Also those of messages that it shows no more. */
+  annotations: readonly NaiveAnnotation[];
   /** The attachments that were uploaded to it, by id. */
   readonly uploads: Map<string, NaiveUpload>;
 }

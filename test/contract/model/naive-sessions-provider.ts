@@ -24,8 +24,6 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
   readonly #state: NaiveState;
   readonly #now: () => number;
   protected readonly futureMs: number;
-  /** The owner that the caller is bound to; undefined for one that sees all sessions. */
-  caller: string | undefined;
 
   /** Identifies a session. One that is deleted and made again under the same id gets another uid. */
   uidOf(sessionId: string): number | undefined {
@@ -184,6 +182,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       drafts: [],
       messages: [],
       undo: null,
+      annotations: [],
       uploads: new Map(),
       ...given,
       metadata: given.metadata,

@@ -174,6 +174,7 @@ export class NaiveStorageProvider extends NaiveSessionsProvider {
       metadata: source.metadata,
       labels: source.labels,
       messages,
+      annotations: messages.length === 0 ? [] : source.annotations,
     });
     return forked(made);
   }

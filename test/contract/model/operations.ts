@@ -1,3 +1,4 @@
+import type { Thumb } from "../../../src/domain/annotation.js";
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
 import type { DraftDelta } from "../../../src/domain/draft.js";
 import type { JsonObject } from "../../../src/domain/json.js";
@@ -122,6 +123,24 @@ export type Operation =
   | { readonly op: "upload"; readonly session: string; readonly attachment: string; readonly bytes: string }
   | { readonly op: "download" | "deleteAttachment"; readonly session: string; readonly attachment: string }
   | { readonly op: "attachments"; readonly session: string }
+  | {
+      readonly op: "annotate";
+      readonly session: string;
+      readonly annotation: string;
+      readonly message: string;
+      readonly thumb: Thumb;
+      readonly text: string;
+    }
+  | {
+      readonly op: "updateAnnotation";
+      readonly session: string;
+      readonly annotation: string;
+      readonly thumb: Thumb | undefined;
+      readonly text: string | undefined;
+    }
+  | { readonly op: "deleteAnnotation"; readonly session: string; readonly annotation: string }
+  /** Reads all pages of the annotations of a message, or of all messages. */
+  | { readonly op: "annotations"; readonly session: string; readonly message: string; readonly limit: number }
   /** Makes the session expire after this many microseconds. Null: never. */
   | { readonly op: "expireLater"; readonly session: string; readonly afterMicros: number | null }
   /** Gives the session another owner; empty for none. */

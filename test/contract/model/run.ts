@@ -1,3 +1,4 @@
+import type { Annotation } from "../../../src/domain/annotation.js";
 import type { Attachment } from "../../../src/domain/attachment.js";
 import type { ChatMessage, MessageChange } from "../../../src/domain/chat-message.js";
 import type { Draft } from "../../../src/domain/draft.js";
@@ -145,6 +146,18 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     }
     case "deleteAttachment":
       return provider.deleteAttachment(operation.session, operation.attachment);
+    case "annotate": {
+      const { session, annotation: annotationId, message: messageId, thumb, text } = operation;
+      return provider.createAnnotation(session, { annotationId, messageId, thumb, text });
+    }
+    case "updateAnnotation": {
+      const { session, annotation, thumb, text } = operation;
+      return provider.updateAnnotation(session, annotation, { thumb, text });
+    }
+    case "deleteAnnotation":
+      return provider.deleteAnnotation(operation.session, operation.annotation);
+    case "annotations":
+      return allAnnotations(provider, operation);
     case "expireLater":
     case "later":
     case "abandon":
@@ -217,6 +230,20 @@ async function allHits(
     found: hits.map(({ sessionId, messageId, position, role }) => [sessionId, messageId, position, role].join()).sort(),
     times: hits.map(({ timestampMicros }) => Math.min(Math.max(timestampMicros, -end), end)),
   };
+}
+
+/** Lists annotations page by page. */
+async function allAnnotations(
+  provider: StorageOperations,
+  { session, message: messageId, limit }: Extract<Operation, { op: "annotations" }>,
+): Promise<readonly Annotation[]> {
+  const annotations: Annotation[] = [];
+  let page = await provider.listAnnotations(session, { messageId, limit });
+  for (;;) {
+    annotations.push(...page.annotations);
+    if (page.next === undefined) return annotations;
+    page = await provider.listAnnotations(session, { messageId, limit, cursor: page.next });
+  }
 }
 
 export async function* chunksOf(bytes: string): AsyncGenerator<Uint8Array> {

@@ -8,8 +8,11 @@ import { ATTACHMENTS } from "./naive-attachments.js";
 import { type GivenAppend, type Operation, SESSIONS, type Step } from "./operations.js";
 
 const OWNERS = ["x", "y"] as const;
-const session = fc.constantFrom(...SESSIONS);
-const messageId = fc.constantFrom(...Array.from({ length: 10 }, (_, i) => `m${i}`));
+/** Mostly one of those that every sequence begins with. */
+const session = fc.constantFrom("a", "a", "a", "b", "b", ...SESSIONS);
+/** The first messages, which most sessions have. */
+const earlyMessageId = fc.constantFrom("m0", "m1", "m2", "m3", "m4");
+const messageId = fc.oneof(earlyMessageId, fc.constantFrom(...Array.from({ length: 10 }, (_, i) => `m${i}`)));
 const attachmentId = fc.constantFrom(...ATTACHMENTS);
 const sometimes = <T>(arbitrary: fc.Arbitrary<T>, outOf: number) =>
   fc.oneof({ weight: outOf - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
@@ -71,6 +74,9 @@ const query: fc.Arbitrary<MessageQuery> = fc.record({
 });
 
 const limit = fc.integer({ min: 1, max: 5 });
+const annotation = fc.constantFrom("n0", "n0", "n1", "n2", "n3");
+const thumb = fc.constantFrom("" as const, "up" as const, "down" as const);
+const note = fc.constantFrom("x", "y");
 const slot = fc.integer({ min: 0, max: 2 });
 const title = fc.constantFrom("t", "u");
 const labels: fc.Arbitrary<Labels> = fc.record(
@@ -173,7 +179,7 @@ const OPERATIONS: readonly Weighted[] = [
     arbitrary: fc.record({
       op: fc.constantFrom("fork" as const, "share" as const, "copy" as const, "copy" as const),
       session,
-      target: session,
+      target: fc.constantFrom(...SESSIONS),
       upTo: sometimes(messageId, 3),
       onlyIfFirst: sometimes(fc.constant(true as const), 6),
     }),
@@ -261,6 +267,37 @@ const OPERATIONS: readonly Weighted[] = [
   },
   { weight: 2, arbitrary: fc.record({ op: fc.constant("attachments" as const), session }) },
   {
+    weight: 6,
+    arbitrary: fc.record({
+      op: fc.constant("annotate" as const),
+      session,
+      annotation,
+      message: earlyMessageId,
+      thumb,
+      text: note,
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      op: fc.constant("updateAnnotation" as const),
+      session,
+      annotation,
+      thumb: sometimes(thumb, 2),
+      text: mostly(fc.constantFrom("", "x", "y", "z")),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("deleteAnnotation" as const), session, annotation }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      op: fc.constant("annotations" as const),
+      session,
+      message: fc.oneof(fc.constant(""), earlyMessageId),
+      limit,
+    }),
+  },
+  {
     weight: 2,
     arbitrary: fc.record({
       op: fc.constant("expireLater" as const),
@@ -277,9 +314,19 @@ const OPERATIONS: readonly Weighted[] = [
   { weight: 1, arbitrary: fc.record({ op: fc.constant("wait" as const) }) },
 ];
 
-/** Sequences that begin by making two sessions, so that few steps are wasted on refusals. */
+function beginning(...ids: readonly string[]): GivenAppend {
+  const messages = ids.map((id) => ({
+    id,
+    role: "x",
+    parts: [{ id: "", type: "text", text: "x" }],
+    usage: usageOf(id),
+  }));
+  return { messages, expectedPosition: undefined };
+}
+
+/** Sequences that begin with two sessions and some messages, so that few steps are wasted on refusals. */
 export const steps: fc.Arbitrary<readonly Step[]> = fc
-  .array(fc.tuple(fc.oneof(...OPERATIONS), fc.integer({ min: 0, max: 2 }), sometimes(fc.constantFrom(...OWNERS), 3)), {
+  .array(fc.tuple(fc.oneof(...OPERATIONS), fc.integer({ min: 0, max: 2 }), sometimes(fc.constantFrom(...OWNERS), 5)), {
     minLength: 10,
     maxLength: 60,
     size: "max",
@@ -287,5 +334,9 @@ export const steps: fc.Arbitrary<readonly Step[]> = fc
   .map((list) => [
     { op: "create", session: "a", by: 0 },
     { op: "create", session: "b", by: 0 },
+    { op: "append", session: "a", appends: [beginning("m0", "m1", "m2", "m3")], by: 0 },
+    { op: "append", session: "b", appends: [beginning("m3", "m4")], by: 0 },
+    { op: "upload", session: "a", attachment: "p", bytes: "one", by: 0 },
+    { op: "annotate", session: "a", annotation: "n0", message: "m1", thumb: "up", text: "x", by: 0 },
     ...list.map(([operation, by, as]) => ({ ...operation, by, as })),
   ]);
