@@ -4,5 +4,5 @@ import { describeModel } from "./model/describe-model.js";
 describeModel(
   "SQLite",
   { atomicAppend: true, open: (now) => SqliteLogDatabase.open(":memory:", { now, search: true }) },
-  150,
+  90,
 );

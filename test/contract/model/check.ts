@@ -1,7 +1,9 @@
 import { expect } from "vitest";
 import type { NewChatMessage } from "../../../src/domain/chat-message.js";
+import { parseGroupBy } from "../../../src/domain/usage-groups.js";
 import type { EngineOptions } from "../../../src/storage/history/log-history-provider.js";
-import { ownRanges } from "../../../src/storage/history/segments.js";
+import type { DroppedRange, SessionRecord } from "../../../src/storage/history/log-store.js";
+import { OPEN_END, ownRanges } from "../../../src/storage/history/segments.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { LogStoreHarness } from "../log-store/subject.js";
 import { boundTo } from "./bound-provider.js";
@@ -34,14 +36,15 @@ export async function checkSteps(
   steps: readonly Step[],
 ): Promise<void> {
   const providers = await Providers.open(harness, sizes);
-  const run = new Run(providers);
+  const run = new Run(providers, sizes);
   try {
     for (const [i, step] of steps.entries()) {
       await run.step(step);
       if (i % 8 === 7) await run.compareAll();
     }
     await run.compareAll();
-    await providers.restart();
+    await run.compareSums();
+    await providers.restart({ undeleteMs: 0 });
     if (sizes.quotas) await run.compareBytes();
     await run.clearAway();
   } finally {
@@ -61,9 +64,10 @@ class Run {
    */
   readonly #expiring = new Set<string>();
 
-  constructor(providers: Providers) {
+  constructor(providers: Providers, { undeleteMs = 0 }: EngineOptions) {
     this.#providers = providers;
-    this.#naive = new NaiveStorageProvider(naiveState(), () => providers.nowMicros, FUTURE_MS);
+    const bin = { undeleteMs, nowMs: () => providers.storeMs };
+    this.#naive = new NaiveStorageProvider(naiveState(), () => providers.nowMicros, FUTURE_MS, bin);
     this.#followers = new FollowerSlots(this.#naive);
   }
 
@@ -92,20 +96,34 @@ class Run {
     }
   }
 
+  /** Compares sums of usage by their most names, and the list of deleted sessions. */
+  async compareSums(): Promise<void> {
+    const groupBy = parseGroupBy("model,session,day,owner,provider,label:k");
+    await this.#compare(this.#providers.any(), { op: "sum", query: { groupBy }, limit: 3 });
+    await this.#compare(this.#providers.any(), { op: "deleted", limit: 2 });
+  }
+
   /** Compares the counted bytes with what is stored in the logs of living sessions. */
   async compareBytes(): Promise<void> {
     const { store } = this.#providers;
     const living = (await store.scanRecords("", 1000)).filter(({ deleted }) => !deleted);
     let bytes = await store.entryBytes(living.flatMap(ownRanges));
     for (const { uid } of living) bytes += (await store.attachments?.usage(uid))?.bytes ?? 0;
+    // The next sweep counts down what one has removed that found the record replaced.
+    for (const mark of living.flatMap(marksOf)) {
+      if ((await store.entryBytes([mark])) === 0) bytes += mark.bytes ?? 0;
+    }
     expect(await store.usage({})).toEqual({ sessions: living.length, bytes, uncounted: 0 });
   }
 
   /** Deletes all sessions. After that the counts of forks must be right, and sweeps must leave nothing. */
   async clearAway(): Promise<void> {
+    const provider = this.#providers.any();
     for (const session of SESSIONS) {
-      if (this.#naive.uidOf(session) !== undefined) await this.#providers.any().deleteSession(session);
+      if (this.#naive.uidOf(session) !== undefined) await provider.deleteSession(session);
     }
+    if (this.#providers.hasOwnClock) await this.#emptyBin(provider);
+    else this.#providers.passDraftTimeout();
     const { store } = this.#providers;
     const records = await store.scanRecords("", 1000);
     for (const { uid, forks } of records) {
@@ -119,6 +137,15 @@ class Run {
     expect(await store.listOrphans(1000)).toEqual([]);
     for (const state of ["arriving", "stored", "doomed"] as const)
       expect(await store.attachments?.listSeen(state, Number.MAX_SAFE_INTEGER, 1)).toEqual([]);
+  }
+
+  /** Deletes for good what can be brought back. */
+  async #emptyBin(provider: StorageOperations): Promise<void> {
+    const { sessions } = await provider.listDeletedSessions({ limit: 1000 });
+    for (const { sessionId } of sessions) {
+      await provider.undeleteSession(sessionId);
+      await provider.deleteSession(sessionId);
+    }
   }
 
   /** `as`: the owner to whom the caller is bound, if any. */
@@ -186,6 +213,8 @@ class Run {
         if (this.#naive.isUncertain(operation.target, ATTACHMENTS)) return null;
         if (this.#naive.isRenaming(operation.session, operation.target)) return null;
         return this.#naive.isRevisionKnown(operation.target) ? operation : { ...operation, onlyIfFirst: undefined };
+      case "undelete":
+        return this.#naive.isRevisionKnown(operation.session) ? operation : null;
       case "truncate":
       case "revert":
       case "updateMessage":
@@ -243,6 +272,11 @@ class Run {
     const [real, naive] = await Promise.all(outcomes);
     expect(real).toEqual(naive);
   }
+}
+
+/** What sweeps have marked in a record. */
+function marksOf({ drafts, dropped }: SessionRecord): readonly DroppedRange[] {
+  return [...dropped, ...drafts.map((draft) => ({ ...draft, first: 1, last: OPEN_END }))];
 }
 
 function namedBy({ parts }: NewChatMessage): readonly string[] {

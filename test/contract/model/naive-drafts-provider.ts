@@ -35,6 +35,8 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
   /** Returns the session. not_found: no such session. */
   protected abstract find(sessionId: string): NaiveSession;
   protected abstract get all(): readonly NaiveSession[];
+  /** All sessions, and those that can be brought back. */
+  protected abstract get kept(): readonly NaiveSession[];
   protected abstract get nowMicros(): number;
   /** The owner that the caller is bound to; undefined for one that sees all sessions. */
   caller: string | undefined;
@@ -131,7 +133,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
   override async eraseMessage(sessionId: string, messageId: string): Promise<{ copies: number }> {
     const message = this.find(sessionId).messages.find(({ id }) => id === messageId);
     if (!message) throw notFound("Message", messageId);
-    for (const session of this.all) {
+    for (const session of this.kept) {
       const isMeant = (one: NaiveMessage) => isSameMessage(one, message);
       const shown = session.messages.find(isMeant);
       const erased = (one: NaiveMessage) =>

@@ -72,6 +72,8 @@ export interface NaiveSession {
   labels: Labels;
   updateTimeMicros: number;
   revision: number;
+  /** The revision with which it was brought back last; 0 when it never was. */
+  broughtBackAs: number;
   /** Whether the real revision is 1 exactly when this one is. */
   isRevisionKnown: boolean;
   expireTimeMicros: number | undefined;

@@ -1,28 +1,48 @@
 import { DomainError, notFound } from "../../../src/domain/errors.js";
 import { sameStruct } from "../../../src/domain/json.js";
+import type { DeletedSessionPage } from "../../../src/domain/page.js";
 import type { NewSession, Session, SessionChange } from "../../../src/domain/session.js";
 import type { Todo } from "../../../src/domain/todo.js";
-import type { StorageProvider } from "../../../src/storage/storage-provider.js";
+import { compareValues, type UsagePage } from "../../../src/domain/usage-groups.js";
+import type { StorageProvider, SumOptions } from "../../../src/storage/storage-provider.js";
 import { discardDraft, openDrafts } from "./naive-drafts.js";
 import { NaiveDraftsProvider } from "./naive-drafts-provider.js";
 import { ancestryOfChild, type NaiveSession, type NaiveUpload, toSession, withUsage } from "./naive-session.js";
+import { sumRows } from "./naive-sums.js";
+
+/** A session that can be brought back until this time. */
+interface Binned {
+  readonly session: NaiveSession;
+  readonly purgeMs: number;
+}
 
 /** The state that providers of one naive store share. */
 export interface NaiveState {
   readonly sessions: Map<string, NaiveSession>;
+  /** In the order in which they were deleted. */
+  bin: readonly Binned[];
   readonly uploads: NaiveUpload[];
   todos: { readonly todos: readonly Todo[]; readonly revision: number };
   made: number;
 }
 
 export function naiveState(): NaiveState {
-  return { sessions: new Map(), uploads: [], todos: { todos: [], revision: 0 }, made: 0 };
+  return { sessions: new Map(), bin: [], uploads: [], todos: { todos: [], revision: 0 }, made: 0 };
 }
 
-/** The part of the naive model that knows sessions and todos. */
+/** How long deleted sessions can be brought back, and the clock by which they are kept. */
+export interface NaiveBin {
+  readonly undeleteMs: number;
+  readonly nowMs: () => number;
+}
+
+const NO_BIN: NaiveBin = { undeleteMs: 0, nowMs: () => 0 };
+
+/** The part of the naive model that knows sessions, deleted ones and todos. */
 export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
   readonly #state: NaiveState;
   readonly #now: () => number;
+  readonly #bin: NaiveBin;
   protected readonly futureMs: number;
 
   /** Identifies a session. One that is deleted and made again under the same id gets another uid. */
@@ -30,11 +50,17 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
     return this.living.get(sessionId)?.uid;
   }
 
-  constructor(state: NaiveState, nowMicros: () => number = () => Date.now() * 1000, futureMs = 5 * 60_000) {
+  constructor(
+    state: NaiveState,
+    nowMicros: () => number = () => Date.now() * 1000,
+    futureMs = 5 * 60_000,
+    bin: NaiveBin = NO_BIN,
+  ) {
     super();
     this.#state = state;
     this.#now = nowMicros;
     this.futureMs = futureMs;
+    this.#bin = bin;
   }
 
   override async createSession(session: NewSession): Promise<Session> {
@@ -109,8 +135,51 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
   }
 
   override async deleteSession(sessionId: string): Promise<void> {
-    this.find(sessionId);
+    const session = this.find(sessionId);
+    for (const { message } of openDrafts(session)) discardDraft(session, message.id);
     this.#state.sessions.delete(sessionId);
+    // The stores' clock is past every expiry that a run sets, and what has expired is not kept.
+    if (this.#bin.undeleteMs === 0 || session.expireTimeMicros !== undefined) return;
+    const purgeMs = this.#bin.nowMs() + this.#bin.undeleteMs;
+    this.#state.bin = [...this.#state.bin, { session, purgeMs }];
+  }
+
+  override async undeleteSession(sessionId: string): Promise<Session> {
+    const living = this.living.get(sessionId);
+    if (living?.broughtBackAs === living?.revision && living !== undefined) return toSession(living);
+    if (living !== undefined) throw alreadyExists(sessionId);
+    const session = this.#binned.findLast((one) => one.sessionId === sessionId);
+    if (session === undefined) throw notFound("Session", sessionId);
+    if (this.#state.sessions.has(sessionId)) throw alreadyExists(sessionId);
+    this.#state.bin = this.#state.bin.filter((one) => one.session !== session);
+    this.#state.sessions.set(sessionId, session);
+    this.touch(session);
+    session.broughtBackAs = session.revision;
+    return toSession(session);
+  }
+
+  override async listDeletedSessions({
+    limit,
+    cursor,
+  }: Parameters<StorageProvider["listDeletedSessions"]>[0]): Promise<DeletedSessionPage> {
+    const all = this.#binned.toReversed().map((session) => ({ ...toSession(session), messageCount: undefined }));
+    const from = cursor?.deleteTimeMicros ?? 0;
+    const sessions = all.slice(from, from + limit);
+    const last = sessions.at(-1);
+    if (last === undefined || last === all.at(-1)) return { sessions };
+    return { sessions, next: { deleteTimeMicros: from + limit, sessionId: last.sessionId } };
+  }
+
+  override async sumUsage({ limit, cursor, ...query }: SumOptions): Promise<UsagePage> {
+    if (query.sessionId !== undefined) this.find(query.sessionId);
+    const after = cursor?.after;
+    const left = sumRows([...this.living.values()], query).filter(
+      ({ values }) => after === undefined || compareValues(values, after) > 0,
+    );
+    const rows = left.slice(0, limit);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length === left.length) return { rows, progress: 1 };
+    return { rows, progress: 1, next: { sumId: "naive", after: last.values } };
   }
 
   override async readTodos() {
@@ -133,6 +202,17 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
 
   protected get all(): readonly NaiveSession[] {
     return [...this.living.values()];
+  }
+
+  protected get kept(): readonly NaiveSession[] {
+    return [...this.all, ...this.#binned];
+  }
+
+  /** The deleted sessions that the caller may see and that can be brought back. */
+  get #binned(): readonly NaiveSession[] {
+    this.#state.bin = this.#state.bin.filter(({ purgeMs }) => purgeMs > this.#bin.nowMs());
+    const sessions = this.#state.bin.map(({ session }) => session);
+    return this.caller === undefined ? sessions : sessions.filter(({ owner }) => owner === this.caller);
   }
 
   protected find(sessionId: string): NaiveSession {
@@ -177,6 +257,7 @@ export abstract class NaiveSessionsProvider extends NaiveDraftsProvider {
       origin: "",
       sourceUid: 0,
       revision: 1,
+      broughtBackAs: 0,
       isRevisionKnown: true,
       expireTimeMicros: undefined,
       drafts: [],

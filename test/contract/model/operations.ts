@@ -4,6 +4,7 @@ import type { DraftDelta } from "../../../src/domain/draft.js";
 import type { JsonObject } from "../../../src/domain/json.js";
 import type { Labels } from "../../../src/domain/labels.js";
 import type { MessageQuery } from "../../../src/domain/page.js";
+import type { UsageQuery } from "../../../src/domain/usage-groups.js";
 
 export const SESSIONS = ["a", "b", "c", "d"] as const;
 
@@ -66,7 +67,7 @@ export type Operation =
       readonly message: string;
       readonly onlyIfFirst?: true | undefined;
     }
-  | { readonly op: "unrevert" | "delete" | "expire" | "count" | "describe"; readonly session: string }
+  | { readonly op: "unrevert" | "delete" | "undelete" | "expire" | "count" | "describe"; readonly session: string }
   | { readonly op: "get"; readonly session: string; readonly message: string }
   | {
       readonly op: "fork" | "share" | "copy";
@@ -139,6 +140,10 @@ export type Operation =
       readonly text: string | undefined;
     }
   | { readonly op: "deleteAnnotation"; readonly session: string; readonly annotation: string }
+  /** Reads all pages of the deleted sessions. */
+  | { readonly op: "deleted"; readonly limit: number }
+  /** Reads all pages of a sum of usage. */
+  | { readonly op: "sum"; readonly query: UsageQuery; readonly limit: number }
   /** Reads all pages of the annotations of a message, or of all messages. */
   | { readonly op: "annotations"; readonly session: string; readonly message: string; readonly limit: number }
   /** Makes the session expire after this many microseconds. Null: never. */

@@ -9,6 +9,11 @@ import type { LogStoreHarness } from "../log-store/subject.js";
 import { without } from "../log-store/without.js";
 import { DRAFT_COUNT } from "./naive-drafts.js";
 
+/** Longer than all other waits of a run together. */
+const DRAFT_TIMEOUT_MS = 1_000_000;
+/** The same, but the drafts' timeout ends it. */
+const UNDELETE_MS = 500_000;
+
 /** The sizes are small, so that short sequences take every path. Each is a different mixture. */
 export const SIZES: readonly EngineOptions[] = [
   {
@@ -20,9 +25,11 @@ export const SIZES: readonly EngineOptions[] = [
     maxEdits: 3,
     maxDropped: 4,
     maxHeads: 2,
+    undeleteMs: UNDELETE_MS,
+    usageSums: { rows: 3, sessions: 1, tableBytes: 1500 },
   },
   { maxSegments: 3, mergeSegments: 2, chunk: 2, maxLogEntries: 100, maxEdits: 1, maxDropped: 1, maxHeads: 1 },
-  { maxSegments: 20, mergeSegments: 10, chunk: 100, maxLogEntries: 3 },
+  { maxSegments: 20, mergeSegments: 10, chunk: 100, maxLogEntries: 3, undeleteMs: UNDELETE_MS },
   {},
   // A quota that is never used up, so that bytes are counted.
   {
@@ -32,6 +39,7 @@ export const SIZES: readonly EngineOptions[] = [
     maxLogEntries: 6,
     maxHeads: 2,
     quotas: { namespace: { bytes: 2 ** 40 } },
+    undeleteMs: UNDELETE_MS,
   },
 ];
 
@@ -39,8 +47,6 @@ export const SIZES: readonly EngineOptions[] = [
 export const FUTURE_MS = 2 ** 53;
 /** The first value of the clock that stamps messages. */
 const NOW_MICROS = 5;
-/** A time longer than all other waits of a run together. */
-const DRAFT_TIMEOUT_MS = 1_000_000;
 const STALE_MS = 10;
 const SWEEP_AGE_MS = 100;
 /** On a store with its own clock, for which the run has to wait. */
@@ -69,8 +75,8 @@ export class Providers {
     this.#begin();
   }
 
-  #begin(): void {
-    const options = optionsOf(this.hasOwnClock, this.#sizes, this.#clocks);
+  #begin(changes: EngineOptions = {}): void {
+    const options = { ...optionsOf(this.hasOwnClock, this.#sizes, this.#clocks), ...changes };
     const store = () => {
       const store = this.#database.namespace("default");
       const addBytes = store.addBytes.bind(store);
@@ -114,7 +120,12 @@ export class Providers {
     this.#clocks.ms += STALE_MS;
   }
 
-  /** Moves the clock so far that every open draft counts as abandoned. */
+  /** The clock of the stores; one that nobody can move stands still. */
+  get storeMs(): number {
+    return this.hasOwnClock ? 0 : this.#clocks.ms;
+  }
+
+  /** Moves the clock so far that every open draft counts as abandoned, and no deleted session can be brought back. */
   passDraftTimeout(): void {
     this.#clocks.ms += DRAFT_TIMEOUT_MS;
   }
@@ -145,10 +156,10 @@ export class Providers {
     await poll(async () => (await this.store.timeMs()) > beganMs, "the store's clock moves");
   }
 
-  /** Closes all providers, which write what they have noted until then, and opens others. */
-  async restart(): Promise<void> {
+  /** Closes all providers, which write what they have noted until then, and opens others with other options. */
+  async restart(changes: EngineOptions): Promise<void> {
     for (const provider of this.#all) await provider.close();
-    this.#begin();
+    this.#begin(changes);
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,7 @@ import type { MessageCursor, MessagePage, MessageQuery } from "../../../src/doma
 import { parseSearch, type SearchHit } from "../../../src/domain/search.js";
 import type { Session } from "../../../src/domain/session.js";
 import type { Usage, UsageSums } from "../../../src/domain/usage.js";
+import type { UsageRow } from "../../../src/domain/usage-groups.js";
 import { RootPool } from "../../../src/pool/root-pool.js";
 import { StorageManager, type StorageOperations } from "../../../src/storage/storage-manager.js";
 import type { StorageProvider, TurnAppend } from "../../../src/storage/storage-provider.js";
@@ -74,6 +75,12 @@ async function run(provider: StorageOperations, operation: Operation, slots: Slo
     }
     case "delete":
       return provider.deleteSession(operation.session);
+    case "undelete":
+      return shownSession(await provider.undeleteSession(operation.session));
+    case "deleted":
+      return allDeleted(provider, operation.limit);
+    case "sum":
+      return allRows(provider, operation);
     case "count":
       return provider.getMessageCount(operation.session);
     case "describe":
@@ -230,6 +237,38 @@ async function allHits(
     found: hits.map(({ sessionId, messageId, position, role }) => [sessionId, messageId, position, role].join()).sort(),
     times: hits.map(({ timestampMicros }) => Math.min(Math.max(timestampMicros, -end), end)),
   };
+}
+
+/**
+ * Lists the deleted sessions page by page, and sorts them by id: they may have been deleted at the same time. Those with
+ * one id stay in the order of the list.
+ */
+async function allDeleted(provider: StorageOperations, limit: number): Promise<readonly unknown[]> {
+  const sessions: Session[] = [];
+  let page = await provider.listDeletedSessions({ limit });
+  for (;;) {
+    sessions.push(...page.sessions);
+    if (page.next === undefined) break;
+    page = await provider.listDeletedSessions({ limit, cursor: page.next });
+  }
+  return sessions
+    .map(({ deleteTimeMicros: _deleteTime, purgeTimeMicros: _purgeTime, ...session }) => shownSession(session))
+    .sort((a, b) => (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0));
+}
+
+/** Adds up usage page by page. */
+async function allRows(
+  provider: StorageOperations,
+  { query, limit }: Extract<Operation, { op: "sum" }>,
+): Promise<readonly unknown[]> {
+  const rows: UsageRow[] = [];
+  let page = await provider.sumUsage({ ...query, limit });
+  for (;;) {
+    rows.push(...page.rows);
+    if (page.next === undefined) break;
+    page = await provider.sumUsage({ ...query, limit, cursor: page.next });
+  }
+  return rows.map(shownSums);
 }
 
 /** Lists annotations page by page. */

@@ -4,6 +4,7 @@ import type { DraftDelta } from "../../../src/domain/draft.js";
 import type { Labels } from "../../../src/domain/labels.js";
 import type { MessageQuery } from "../../../src/domain/page.js";
 import type { Usage } from "../../../src/domain/usage.js";
+import { groupName, type UsageGroup, type UsageQuery } from "../../../src/domain/usage-groups.js";
 import { ATTACHMENTS } from "./naive-attachments.js";
 import { type GivenAppend, type Operation, SESSIONS, type Step } from "./operations.js";
 
@@ -47,7 +48,8 @@ function usageOf(id: string | undefined): Usage | undefined {
   const number = Number(id?.slice(1) ?? 0);
   if (number % 2 === 0) return undefined;
   if (number === 3) return { model: "m3" };
-  return { model: id, inputTokens: number, cost: `0.${number}`, currency: number < 5 ? "USD" : "EUR" };
+  const cost = { cost: `0.${number}`, currency: number < 5 ? "USD" : "EUR" };
+  return { model: id, provider: "p", inputTokens: number, durationMicros: 1000 * number, ...cost };
 }
 
 function naming(attachmentId: string): Part {
@@ -83,6 +85,20 @@ const labels: fc.Arbitrary<Labels> = fc.record(
   { k: fc.constantFrom("1", "2"), l: fc.constant("") },
   { requiredKeys: [] },
 );
+
+const group: fc.Arbitrary<UsageGroup> = fc.oneof(
+  fc.constantFrom("day", "model", "provider", "owner", "session").map((by) => ({ by }) as UsageGroup),
+  fc.constantFrom("k", "l").map((key) => ({ by: "label" as const, key })),
+);
+const usageQuery: fc.Arbitrary<UsageQuery> = fc.record({
+  groupBy: fc.uniqueArray(group, { maxLength: 3, selector: groupName }),
+  sinceMicros: sometimes(time, 4),
+  untilMicros: sometimes(time, 4),
+  labels: fc.subarray(["k=1", "l="], { maxLength: 1 }),
+  owner: sometimes(fc.constantFrom("", ...OWNERS), 4),
+  sessionId: sometimes(session, 4),
+  model: sometimes(fc.constantFrom("m1", "m3", "z"), 5),
+});
 
 const delta: fc.Arbitrary<DraftDelta> = fc.oneof(
   fc.record({
@@ -173,6 +189,10 @@ const OPERATIONS: readonly Weighted[] = [
   { weight: 3, arbitrary: fc.record({ op: fc.constant("unrevert" as const), session }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constantFrom("count" as const, "describe" as const), session }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constantFrom("delete" as const, "expire" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("delete" as const), session }) },
+  { weight: 6, arbitrary: fc.record({ op: fc.constant("undelete" as const), session }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant("deleted" as const), limit }) },
+  { weight: 6, arbitrary: fc.record({ op: fc.constant("sum" as const), query: usageQuery, limit }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant("get" as const), session, message: messageId }) },
   {
     weight: 7,
