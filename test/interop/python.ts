@@ -1,3 +1,4 @@
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { cached, install, needPrograms, PROTO_FOLDER, run } from "../support/toolchain.js";
 
@@ -20,12 +21,17 @@ export async function preparePython(): Promise<Python> {
   return { program, env: { PYTHONPATH: stubs } };
 }
 
+const API = "sessionpool/v1";
 const PIP_FLAGS = ["--disable-pip-version-check", "--only-binary=:all:"];
 
 async function generate(program: string, folder: string): Promise<void> {
-  const files = ["options", "session_service", "message_service", "attachment_service", "todo_service"].map(
-    (name) => `sessionpool/v1/${name}.proto`,
-  );
+  const files = (await readdir(join(PROTO_FOLDER, API))).filter((name) => name.endsWith(".proto"));
   const outputs = [`--python_out=${folder}`, `--grpc_python_out=${folder}`];
-  await run(program, ["-m", "grpc_tools.protoc", `-I${PROTO_FOLDER}`, ...outputs, ...files]);
+  await run(program, [
+    "-m",
+    "grpc_tools.protoc",
+    `-I${PROTO_FOLDER}`,
+    ...outputs,
+    ...files.map((name) => `${API}/${name}`),
+  ]);
 }
