@@ -150,8 +150,8 @@ export class Fleet {
     this.#storeClock.heal(this.#storeClock.read() + 100 * SWEEP_AGE_MS);
   }
 
-  /** Starts a process that is alone. Each of its store calls happens at once. */
-  quiet(): Engine {
+  /** Starts a process that is alone, with these options. Each of its store calls happens at once. */
+  quiet(more: EngineOptions = {}): Engine {
     let calls = 0;
     const direct = directSteps(() => this.#scheduler.nowMs);
     const steps: Steps = {
@@ -168,6 +168,7 @@ export class Fleet {
         if (!signal?.aborted) this.#scheduler.nowMs += ms;
       },
       startTimer: () => () => {},
+      ...more,
     });
   }
 
@@ -181,6 +182,7 @@ export class Fleet {
     const name = () => `u${String(++this.#uids).padStart(4, "0")}`;
     const options: EngineOptions = {
       ...this.#sizes,
+      ...this.#options.engine,
       ...time,
       random: () => this.#random.next(),
       newUid: name,

@@ -7,6 +7,7 @@ const REPLACER = `${HISTORY}/write/record-replacer.ts`;
 const BIN = `${HISTORY}/edit/bin.ts`;
 const BRANCHER = `${HISTORY}/edit/brancher.ts`;
 const COPIER = `${HISTORY}/edit/copier.ts`;
+const USAGE_COUNTER = `${HISTORY}/usage-counter.ts`;
 const TURN = `${HISTORY}/append/append-turn.ts`;
 const PLAN = `${HISTORY}/append/append-plan.ts`;
 const DRAFT_WRITER = `${HISTORY}/drafts/draft-writer.ts`;
@@ -160,6 +161,18 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     ATOMIC_STORE,
     "this.db.touchOwner(log);",
     "this.steps.leave([() => [this.db.touchOwner(log)].length > 0]);",
+  ),
+  rule(
+    "sums-with-entries:read",
+    USAGE_COUNTER,
+    "const counter = new UsageCounter(usageSums ?? ends?.last);",
+    "const counter = new UsageCounter(usageSums);",
+  ),
+  rule(
+    "sums-with-entries:known",
+    HEADS,
+    "const isSame = before.record.log === head.record.log && before.seq === head.seq;",
+    "const isSame = before.record.log === head.record.log;",
   ),
 
   rule(

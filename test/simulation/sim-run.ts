@@ -1,3 +1,4 @@
+import type { EngineOptions } from "../../src/storage/history/history-options.js";
 import type { Observed } from "./linearizable.js";
 import type { ModelState } from "./model.js";
 import type { ProfileName } from "./profiles.js";
@@ -9,6 +10,8 @@ export interface SimOptions {
   readonly profile?: ProfileName | undefined;
   /** Records every step, for the schedule of a failing seed. */
   readonly trace?: boolean;
+  /** What the engines of all processes are given in addition. */
+  readonly engine?: EngineOptions;
 }
 
 export interface SimReport {

@@ -315,6 +315,7 @@ export class HistoryContext {
 /** The head with the sums of usage that an earlier head of the same log at the same place has. */
 function withKnownSums(head: Head, before: Head | undefined): Head {
   if (head.usageSums !== undefined || before?.usageSums === undefined) return head;
+  // Rule: sums-with-entries.
   const isSame = before.record.log === head.record.log && before.seq === head.seq;
   return isSame ? { ...head, usageSums: before.usageSums } : head;
 }

@@ -37,6 +37,7 @@ export async function withSums(
   // written since, the append fails, because the next place is taken.
   const [ends] =
     usageSums === undefined ? await store.readUsageEnds([{ log: record.log, first: 1, last: seq }], call) : [];
+  // Rule: sums-with-entries.
   const counter = new UsageCounter(usageSums ?? ends?.last);
   return entries.map((entry) => counter.count(entry));
 }

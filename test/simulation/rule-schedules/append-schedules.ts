@@ -1,4 +1,4 @@
-import { settle, told } from "../world.js";
+import { type Process, settle, told, type World } from "../world.js";
 import {
   copy,
   cut,
@@ -25,6 +25,31 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
       await cut(world.process(), "b", "m");
       await sweepLater(world);
       return `${await forker.say("b", "z")}, ${await idsOf(world, "b")}`;
+    },
+  },
+  {
+    rule: "sums-with-entries:read",
+    store: "atomic",
+    what: "an append with usage by a process that has not seen the ones before",
+    good: "2 calls, 3 tokens",
+    async run(world) {
+      await use(await sessionOf(world), "m", 1);
+      await use(world.process(), "n", 2);
+      return usageOf(world);
+    },
+  },
+  {
+    rule: "sums-with-entries:known",
+    store: "atomic",
+    what: "an append with usage after another process has appended one",
+    good: "3 calls, 7 tokens",
+    async run(world) {
+      const process = await sessionOf(world);
+      await use(process, "m", 1);
+      await use(world.process(), "n", 2);
+      await process.ids("a");
+      await use(process, "o", 4);
+      return usageOf(world);
     },
   },
   {
@@ -217,3 +242,13 @@ export const APPEND_SCHEDULES: readonly RuleSchedule[] = [
     },
   },
 ];
+
+/** Appends a message whose usage is this number of tokens. */
+function use(process: Process, id: string, inputTokens: number): Promise<unknown> {
+  return process.logMessages("a", [{ id, role: "user", parts: [], usage: { inputTokens } }]);
+}
+
+async function usageOf(world: World): Promise<string> {
+  const { usage } = await world.process().getSession("a");
+  return `${usage?.calls} calls, ${usage?.inputTokens} tokens`;
+}
