@@ -165,6 +165,7 @@ function makeWebhook(
     config: webhook,
     registers,
     limits: config.limits,
+    shutdownMs: config.shutdownMs,
     usePool: (namespace) => pools.use(namespace),
     // Without keys, everybody works in the same namespace, which is watched from its first session on.
     listNamespaces: async () => [...(isKeyed(config) ? [] : ["default"]), ...(await pools.listNamespaces())],

@@ -4,9 +4,10 @@ import { toApiError } from "../../api/error-mapping.js";
 import type { Metrics } from "../call/metrics.js";
 import type { Logger } from "../logging.js";
 import type { Deliveries, Ending } from "./deliveries.js";
-import { batchesOf } from "./event-batches.js";
+import { batchesOf, type EventBatch } from "./event-batches.js";
 import type { Registers } from "./lease.js";
 import { pause } from "./pause.js";
+import type { WebhookMessage } from "./webhook-endpoint.js";
 import { changedMessage, resetMessage } from "./webhook-message.js";
 
 /** How long to wait before a watch is begun again that has ended. */
@@ -63,29 +64,29 @@ export class FeedSender {
     const stored = await registers.read(this.#place, call);
     let revision = stored?.revision ?? 0;
     let storedAtMs = performance.now();
-    let hasNews = false;
+    let isSettled = true;
     let { from, events } = await this.#begin(stored?.text, ending.stopping);
     for await (const batch of batchesOf(events)) {
-      const { resumeToken } = batch;
       this.#isFailing = false;
-      const isChanged = from !== undefined && batch.events.length > 0;
-      const isStoreDue = hasNews || performance.now() - storedAtMs > STORE_MS;
-      if (from !== undefined && !isChanged && !isStoreDue) continue;
-      if (from === undefined || isChanged) {
-        const isReset = from === undefined;
-        const message = isReset
-          ? resetMessage(namespace, resumeToken)
-          : changedMessage(namespace, from as string, batch);
-        if (!(await deliveries.deliver(message, namespace, ending))) return;
-      }
-      // Another sender has gone on from the same place.
-      if (!(await registers.replace(this.#place, resumeToken, revision, call))) return;
+      const message = this.#messageOf(from, batch);
+      const isStoreDue = !isSettled || performance.now() - storedAtMs > STORE_MS;
+      if (message === null && !isStoreDue) continue;
+      if (message !== null && !(await deliveries.deliver(message, namespace, ending))) return;
+      from = batch.resumeToken;
+      // If this fails, another sender has gone on from the same place.
+      if (!(await registers.replace(this.#place, from, revision, call))) return;
       revision += 1;
       storedAtMs = performance.now();
-      // The next heartbeat has a token after which these events are not told again.
-      hasNews = isChanged;
-      from = resumeToken;
+      // The next heartbeat has a token after which what was just delivered is not told again.
+      isSettled = message === null;
     }
+  }
+
+  /** Null when there is nothing to tell. */
+  #messageOf(from: string | undefined, batch: EventBatch): WebhookMessage | null {
+    const { namespace } = this.#options;
+    if (from === undefined) return resetMessage(namespace, batch.resumeToken);
+    return batch.events.length === 0 ? null : changedMessage(namespace, from, batch);
   }
 
   /** `from` is undefined when the receiver has to list the sessions anew. */

@@ -17,7 +17,7 @@ import { WebhookSecrets } from "./webhook-secrets.js";
 const LEASE = "webhook";
 /** How often new namespaces are looked for. */
 const LOOK_MS = 5000;
-/** How long requests that are running when the service stops may still take. */
+/** The most time that requests get which are running when the service stops. */
 const FINISH_MS = 3000;
 
 /** Times that tests make shorter. */
@@ -34,6 +34,8 @@ export interface WebhookOptions {
   readonly listNamespaces: () => Promise<readonly string[]>;
   readonly usePool: (namespace: string) => Pick<ApiContext, "rootPool"> & { release(): void };
   readonly limits: ApiContext["limits"];
+  /** How long stopping may take. */
+  readonly shutdownMs: number;
   readonly metrics: Pick<Metrics, "webhookAttempts" | "webhookResets">;
   readonly logger: Logger;
   readonly times?: WebhookTimes | undefined;
@@ -87,7 +89,7 @@ export class Webhook {
   /** Lets running requests end for a moment, then ends them, and leaves the rest to other processes. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const cutting = setTimeout(() => this.#cut.abort(), FINISH_MS);
+    const cutting = setTimeout(() => this.#cut.abort(), Math.min(FINISH_MS, this.#options.shutdownMs));
     await this.#running;
     clearTimeout(cutting);
     this.#secrets.close();
