@@ -15,7 +15,7 @@ const secretFile = join(folder, "secret");
 writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const SOON = { lease: { renewMs: 20, expireMs: 1000 }, firstRetryMs: 10, timeoutMs: 300 };
+const SOON = { lease: { renewMs: 20, expireMs: 60_000 }, firstRetryMs: 10, timeoutMs: 300 };
 
 let receiver: WebhookReceiver;
 let url: string;

@@ -113,6 +113,23 @@ describe.skipIf(postgres === null)("the webhook of processes that share a Postgr
   it("is sent by another one when the sender was killed", async () => {
     await expectAnotherSender(freshSchemaUrl(postgres!));
   });
+
+  it("is sent by one of them, with nothing missed, when a sender that was frozen wakes", async () => {
+    const storage = freshSchemaUrl(postgres!);
+    const first = await serve(storage);
+    await poll(() => receiver.accepted.length > 0, "the receiver is asked to list the sessions");
+    const second = await serve(storage);
+    first.child.kill("SIGSTOP");
+    await create(second, "meanwhile");
+    await receiver.until("created", "meanwhile");
+    first.child.kill("SIGCONT");
+    await poll(async () => !(await isSender(first)), "the one that was frozen has noticed");
+    for (const [i, service] of [first, second, first, second].entries()) {
+      await create(service, `after${i}`);
+      await receiver.until("created", `after${i}`);
+    }
+    expect(receiver.accepted.filter(({ type }) => type === "sessions.reset")).toHaveLength(1);
+  });
 });
 
 describe.skipIf(mongo === null)("the webhook of processes that share a MongoDB database", () => {

@@ -3,7 +3,9 @@ import { Lease, type Registers } from "../../../../src/server/webhook/lease.js";
 import { MemoryRegisters } from "../../../../src/storage/memory/memory-registers.js";
 import { poll } from "../../../support/poll.js";
 
-const TIMES = { renewMs: 10, expireMs: 300 };
+/** So long that it passes only where a test waits for it. */
+const EXPIRE_MS = 1000;
+const NEVER_MS = 1_000_000;
 
 let registers: MemoryRegisters;
 /** The processes that work at present. */
@@ -24,8 +26,13 @@ afterEach(async () => {
   await Promise.all(runs);
 });
 
+interface Process {
+  readonly shared?: Registers;
+  readonly expireMs?: number;
+}
+
 /** Starts a process that works while it has the lease. Returns what stops it. */
-function start(holder: string, shared: Registers = registers): AbortController {
+function start(holder: string, { shared = registers, expireMs = NEVER_MS }: Process = {}): AbortController {
   const stop = new AbortController();
   const work = async (lost: AbortSignal) => {
     working.push(holder);
@@ -34,7 +41,7 @@ function start(holder: string, shared: Registers = registers): AbortController {
     working = working.filter((one) => one !== holder);
   };
   const onFailure = (error: unknown) => failures.push(error);
-  const lease = new Lease({ registers: shared, name: "lease", holder, onFailure, times: TIMES });
+  const lease = new Lease({ registers: shared, name: "lease", holder, onFailure, times: { renewMs: 10, expireMs } });
   stops.push(stop);
   runs.push(lease.run(work, stop.signal));
   return stop;
@@ -68,7 +75,7 @@ describe("the lease", () => {
   it("is taken by another process when its holder does not renew it", async () => {
     // A process that was killed.
     await registers.replace("lease", "dead", 0);
-    start("b");
+    start("b", { expireMs: EXPIRE_MS });
     await isWorking("b");
     expect((await registers.read("lease"))?.text).toBe("b");
   });
@@ -79,12 +86,12 @@ describe("the lease", () => {
       read: async (name) => (isDown ? Promise.reject(new Error("down")) : registers.read(name)),
       replace: async (...args) => (isDown ? Promise.reject(new Error("down")) : registers.replace(...args)),
     };
-    start("a", down);
+    start("a", { shared: down, expireMs: EXPIRE_MS });
     await isWorking("a");
     isDown = true;
     await poll(() => working.length === 0, "a has stopped working");
     expect(failures.length).toBeGreaterThan(0);
-    start("b");
+    start("b", { expireMs: EXPIRE_MS });
     await isWorking("b");
     isDown = false;
     await renewed(20);
@@ -110,7 +117,7 @@ describe("the lease", () => {
         return isDone;
       },
     };
-    start("a", losesAnswers);
+    start("a", { shared: losesAnswers });
     await isWorking("a");
     await renewed(20);
     expect(failures.length).toBeGreaterThan(0);
