@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Service, startService } from "../../src/commands/service.js";
 import type { ServeConfig } from "../../src/config/config.js";
 import { hashRandomKey } from "../../src/server/auth/key-hash.js";
+import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
+import type { MemoryLogStore } from "../../src/storage/memory/memory-log-store.js";
 import { poll } from "../support/poll.js";
 import { TEST_CONFIG } from "../support/server.js";
 import { TestLogger } from "../support/test-logger.js";
@@ -227,6 +229,14 @@ describe("the webhook", () => {
 });
 
 describe("a service whose webhook cannot work", () => {
+  it("does not start with a store that keeps no feed", async () => {
+    const namespace = vi.spyOn(MemoryLogDatabase.prototype, "namespace").mockReturnValue({} as MemoryLogStore);
+    await expect(serve()).rejects.toThrow(
+      "--webhook needs a store that keeps a feed of its sessions, and memory: keeps none",
+    );
+    namespace.mockRestore();
+  });
+
   it("does not start without a secret", async () => {
     const missing = join(folder, "missing");
     await expect(serve({ webhook: { url: receiver.url, secretFile: missing } })).rejects.toThrow(
