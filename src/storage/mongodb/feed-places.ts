@@ -1,9 +1,18 @@
+import type { Db, Document } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_PLACE, KEY_ROW_PLACE, type MongoCollections } from "./mongo-schema.js";
+import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
+import { collectionsOf, KEY_PLACE, KEY_ROW_PLACE, type MongoCollections } from "./mongo-schema.js";
+import { nextPlace } from "./record-feed.js";
 
 /** How old the last place that this process has read may be when it writes. */
 const FRESH_MS = 20_000;
+
+interface PlaceClocks {
+  /** The server's time as far as it is known, where updates cannot ask for it. */
+  readonly timeMs?: (() => number) | undefined;
+  readonly steadyMs?: () => number;
+}
 
 type Collections = Pick<MongoCollections, "sessions" | "departures" | "feeds">;
 
@@ -15,26 +24,24 @@ export class FeedPlaces {
   readonly #namespace: string;
   readonly #collections: Collections;
   readonly #commands: MongoCommands;
-  readonly #steadyMs: () => number;
+  readonly #clocks: PlaceClocks;
   #known = 0;
   #readAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    namespace: string,
-    collections: Collections,
-    commands: MongoCommands,
-    steadyMs: () => number = () => performance.now(),
-  ) {
+  constructor(namespace: string, collections: Collections, commands: MongoCommands, clocks: PlaceClocks = {}) {
     this.#namespace = namespace;
     this.#collections = collections;
     this.#commands = commands;
-    this.#steadyMs = steadyMs;
+    this.#clocks = clocks;
   }
 
-  /** A place that was the last one at most some seconds ago. It is read when what is known is older. */
-  async floor(call?: Call): Promise<number> {
+  /**
+   * The place of a change that is made now, as an expression for its update. The last place is read first when what is
+   * known of it is older than some seconds.
+   */
+  async next(call?: Call): Promise<Document> {
     if (this.#steadyMs() - this.#readAtMs > FRESH_MS) await this.last(call);
-    return this.#known;
+    return nextPlace(this.#known, this.#clocks.timeMs?.());
   }
 
   /** The last place that is visible; 0 when there is none. */
@@ -70,5 +77,20 @@ export class FeedPlaces {
     const { feeds } = this.#collections;
     const feed = await this.#commands.read(call, (limits) => feeds.findOne({ _id: this.#namespace }, limits));
     return Number(feed?.first ?? 0);
+  }
+
+  #steadyMs(): number {
+    return this.#clocks.steadyMs?.() ?? performance.now();
+  }
+}
+
+/** Whether updates may ask for the server's time. DocumentDB refuses that. */
+export async function hasNow(db: Db): Promise<boolean> {
+  try {
+    await collectionsOf(db).schema.updateOne({ _id: "none" as never }, [{ $set: { now: "$$NOW" } }]);
+    return true;
+  } catch (error) {
+    if (isUnknownOutcome(mongoError(error))) throw error;
+    return false;
   }
 }

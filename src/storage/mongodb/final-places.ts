@@ -1,10 +1,11 @@
 import { placeOf } from "./record-feed.js";
 
 /**
- * How long after a place was the last one a change may still become visible there. The server ends every command after
- * half a minute (`timeoutMs`), and a process has read the last place less than half a minute before it writes.
+ * How long after a place was the last one a change may still become visible there. A process has read the last place at
+ * most 20 seconds before it writes, repeats a command for half a minute and up to three of them for one change, and the
+ * server ends each of them after half a minute (`timeoutMs`).
  */
-const FINAL_MS = 75_000;
+const FINAL_MS = 150_000;
 /** How often the last place is noted. */
 const NOTED_MS = 1000;
 

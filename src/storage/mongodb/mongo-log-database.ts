@@ -4,6 +4,7 @@ import { DomainError } from "../../domain/errors.js";
 import type { SearchOption } from "../../domain/search.js";
 import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
 import { AnsweredConnection } from "./answered-connection.js";
+import { hasNow } from "./feed-places.js";
 import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
 import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
@@ -90,7 +91,8 @@ export class MongoLogDatabase implements LogDatabase {
       if (!canTell)
         options.onNotice?.("The server has no change streams: watchers poll for what other processes write");
       const changes = canTell ? new MongoChanges(db, ids, options.onAnomaly ?? (() => {})) : null;
-      return new MongoLogDatabase(client, { db, ids, commands, safeReads, changes, clock, indexed }, options);
+      const shared = { db, ids, commands, safeReads, changes, clock, indexed, hasNow: await hasNow(timed) };
+      return new MongoLogDatabase(client, shared, options);
     } catch (error) {
       await client.close();
       const mapped = mongoError(error);

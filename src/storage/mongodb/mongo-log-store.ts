@@ -59,6 +59,8 @@ export interface MongoShared {
   readonly ids: WriteIds;
   readonly safeReads: SafeReads;
   readonly clock: ServerClock;
+  /** Whether updates may ask for the server's time. */
+  readonly hasNow: boolean;
   /** Null where the server has no change streams. */
   readonly changes: MongoChanges | null;
   /** What of messages is in the index of words; undefined where they are not searched. */
@@ -92,7 +94,8 @@ export class MongoLogStore implements LogStore {
     const collections = collectionsOf(db);
     const { sessions, messages, todos } = collections;
     this.#shared = shared;
-    const places = new FeedPlaces(namespace, collections, commands);
+    const timeMs = shared.hasNow ? undefined : () => clock.knownMs();
+    const places = new FeedPlaces(namespace, collections, commands, { timeMs });
     const departures = new MongoDepartures(namespace, collections, commands);
     this.#records = new MongoRecords(namespace, sessions, { commands, ids, safeReads, clock, places, departures });
     this.#lists = new MongoRecordLists(namespace, sessions, commands, places);

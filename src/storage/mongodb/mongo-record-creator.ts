@@ -37,7 +37,7 @@ export class MongoRecordCreator {
   async create(record: NextRecord, call?: Call): Promise<"created" | "exists"> {
     const { commands, ids, clock, places } = this.#parts;
     const document = toNewDocument(this.#namespace, record, ids.next());
-    const creation = record.deleted ? undefined : toCreation(record, document, await places.floor(call));
+    const creation = record.deleted ? undefined : toCreation(record, document, await places.next(call));
     const blocker = this.#blockerFor(record);
     const sentAtMs = clock.knownMs();
     const first = await commands.settle(call, async (isRepeat) => {

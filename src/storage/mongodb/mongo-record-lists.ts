@@ -15,7 +15,6 @@ import type { FeedPlaces } from "./feed-places.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_BIN, KEY_BIN_ID, KEY_BIN_OWNER, KEY_CREATOR, KEY_DRAFTING, KEY_OWNER, KEY_PURGE } from "./mongo-schema.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
-import { nextPlace } from "./record-feed.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);
 
@@ -67,12 +66,14 @@ export class MongoRecordLists {
     // Always in the same order, because on servers where a command is a transaction, two commands for the same records
     // must not wait for each other.
     const sorted = [...times].sort(([a], [b]) => (a < b ? -1 : 1));
-    const floor = await this.#places.floor(call);
+    const place = await this.#places.next(call);
     const updates = sorted.map(([uid, micros], i) => ({
       updateOne: {
         filter: { _id: uid, namespace: this.#namespace, tombstone: LIVING },
         // One command has one time, and places of their own spare readers many changes at one place.
-        update: [{ $set: { update_time: { $max: ["$update_time", int64(micros)] }, place: nextPlace(floor, i) } }],
+        update: [
+          { $set: { update_time: { $max: ["$update_time", int64(micros)] }, place: { $add: [place, int64(i)] } } },
+        ],
       },
     }));
     await this.#commands.settle(call, () =>

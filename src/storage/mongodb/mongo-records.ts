@@ -172,8 +172,8 @@ export class MongoRecords {
   }
 
   async #replacement(record: NextRecord, write: ObjectId, call?: Call, options: { nextRevision?: true } = {}) {
-    const floor = await this.#places.floor(call);
-    return toReplacement(this.#namespace, record, write, { floor, ...options });
+    const place = await this.#places.next(call);
+    return toReplacement(this.#namespace, record, write, { place, ...options });
   }
 
   /**

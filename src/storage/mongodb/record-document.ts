@@ -13,7 +13,7 @@ import type {
 } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
-import { digestsOf, type FeedFields, feedFieldsAfter, nextPlace } from "./record-feed.js";
+import { digestsOf, type FeedFields, feedFieldsAfter } from "./record-feed.js";
 
 /** An edit of messages; `single` as in SingleEdit. */
 interface EditDocument {
@@ -132,20 +132,20 @@ export function toNewDocument(namespace: string, record: NextRecord, write: Obje
  * The pipeline that stores a new living record: by an upsert whose filter matches nothing, or in the place of a
  * document that blocks its uid.
  */
-export function toCreation(record: NextRecord, document: RecordDocument, floor: number): Document[] {
-  return replaceWith(document, feedFieldsAfter(record, document.update_time as Long), floor);
+export function toCreation(record: NextRecord, document: RecordDocument, place: Document): Document[] {
+  return replaceWith(document, feedFieldsAfter(record, document.update_time as Long), place);
 }
 
 /**
  * The pipeline that replaces a record. It keeps the stored `forks` and `bytes`, and the stored update time if that is
- * later. With `nextRevision`, the new revision is one more than the one found, whatever the record says. `floor` is the
- * last place in the feed that is known.
+ * later. With `nextRevision`, the new revision is one more than the one found, whatever the record says. `place` is an
+ * expression for its next place in the feed.
  */
 export function toReplacement(
   namespace: string,
   record: NextRecord,
   write: ObjectId,
-  { floor, nextRevision = false }: { readonly floor: number; readonly nextRevision?: boolean },
+  { place, nextRevision = false }: { readonly place: Document; readonly nextRevision?: boolean },
 ): Document[] {
   const given = givenFields(namespace, record, write);
   // An append may have advanced the update time since the caller read the record.
@@ -159,15 +159,12 @@ export function toReplacement(
     ...(nextRevision && { revision: { $add: ["$revision", 1] } }),
     ...feedFieldsAfter(record, given.update_time as Long),
   };
-  return replaceWith(given, stored, floor);
+  return replaceWith(given, stored, place);
 }
 
 /** Everything that a caller chose is inside `$literal`. */
-function replaceWith(given: GivenFields, stored: Document, floor: number): Document[] {
-  return [
-    { $set: { next_place: nextPlace(floor) } },
-    { $replaceWith: { $mergeObjects: [{ $literal: given }, stored] } },
-  ];
+function replaceWith(given: GivenFields, stored: Document, place: Document): Document[] {
+  return [{ $set: { next_place: place } }, { $replaceWith: { $mergeObjects: [{ $literal: given }, stored] } }];
 }
 
 export function toRecord(document: RecordDocument): SessionRecord {

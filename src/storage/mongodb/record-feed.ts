@@ -41,11 +41,12 @@ export function msOf(place: number): number {
 }
 
 /**
- * The place that a change of a record gets: the server's time, but one after `floor` and after the record's own place
- * at least.
+ * The place that a change of a record gets, as an expression: the time, but one after `floor` and after the record's
+ * own place at least. The time is that of the server unless another one is given, in milliseconds.
  */
-export function nextPlace(floor: number, offset = 0): Document {
-  const now = { $add: [{ $multiply: [{ $toLong: "$$NOW" }, int64(PLACES_IN_A_MS)] }, int64(offset)] };
+export function nextPlace(floor: number, timeMs?: number): Document {
+  const serverPlace = { $multiply: [{ $toLong: "$$NOW" }, int64(PLACES_IN_A_MS)] };
+  const now = timeMs === undefined ? serverPlace : int64(placeOf(timeMs));
   return { $max: [now, int64(floor + 1), { $add: ["$place", int64(1)] }] };
 }
 

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { FeedPlaces } from "../../../../src/storage/mongodb/feed-places.js";
 import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
 import type { MongoCollections } from "../../../../src/storage/mongodb/mongo-schema.js";
+import { nextPlace } from "../../../../src/storage/mongodb/record-feed.js";
 
 const found = { state: 0, row: 0, waiting: [] as number[], first: 0 };
 let reads = 0;
@@ -21,26 +22,28 @@ function placesNow(): FeedPlaces {
       },
     },
   } as unknown as MongoCollections;
-  return new FeedPlaces("default", collections, new MongoCommands(5000), () => nowMs);
+  return new FeedPlaces("default", collections, new MongoCommands(5000), { steadyMs: () => nowMs, timeMs: () => 0 });
 }
 
-it("the floor of new places is the last one of all kinds, read at most every 20 seconds", async () => {
+const after = (place: number) => nextPlace(place, 0);
+
+it("new places come after the last one of all kinds, which is read at most every 20 seconds", async () => {
   const places = placesNow();
   Object.assign(found, { state: 5, row: 6, waiting: [3, 7], first: 2 });
-  expect(await places.floor()).toBe(7);
+  expect(await places.next()).toEqual(after(7));
   Object.assign(found, { state: 9 });
   nowMs += 20_000;
-  expect(await places.floor()).toBe(7);
+  expect(await places.next()).toEqual(after(7));
   expect(reads).toBe(1);
   nowMs += 1;
-  expect(await places.floor()).toBe(9);
+  expect(await places.next()).toEqual(after(9));
 });
 
-it("the floor never falls, but the last place is the one that is found", async () => {
+it("new places never come before what was read once, but the last place is the one that is found", async () => {
   const places = placesNow();
   Object.assign(found, { state: 9, row: 0, waiting: [], first: 0 });
-  await places.floor();
+  await places.next();
   Object.assign(found, { state: 4 });
   expect(await places.last()).toBe(4);
-  expect(await places.floor()).toBe(9);
+  expect(await places.next()).toEqual(after(9));
 });

@@ -98,7 +98,7 @@ describe("the creation of a record", () => {
       ids: new WriteIds(),
       safeReads,
       clock: { knownMs: () => knownMs },
-      places: { floor: async () => 0 } as unknown as FeedPlaces,
+      places: { next: async () => ({}) } as unknown as FeedPlaces,
     };
     creator = new MongoRecordCreator("default", sessions.collection, parts);
   });
