@@ -240,8 +240,8 @@ async function allHits(
 }
 
 /**
- * Lists the deleted sessions page by page, and sorts them by id: they may have been deleted at the same time. Those with
- * one id stay in the order of the list.
+ * Lists the deleted sessions page by page, and sorts them by id: they may have been deleted at the same time. Those
+ * with one id stay in the order of the list.
  */
 async function allDeleted(provider: StorageOperations, limit: number): Promise<readonly unknown[]> {
   const sessions: Session[] = [];

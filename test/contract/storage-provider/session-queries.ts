@@ -1,8 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { SessionCursor } from "../../../src/domain/page.js";
 import type { SessionOrder } from "../../../src/domain/session-order.js";
 import type { StorageOperations } from "../../../src/storage/storage-manager.js";
-import { message, SECOND } from "./fixtures.js";
+import { message, refusal, SECOND } from "./fixtures.js";
 import type { StorageProviderSubject } from "./subject.js";
 
 type Asked = Omit<Parameters<StorageOperations["listSessions"]>[0], "parentId" | "limit" | "cursor">;
@@ -10,7 +10,22 @@ type Asked = Omit<Parameters<StorageOperations["listSessions"]>[0], "parentId" |
 const BY_TITLE: SessionOrder = { by: "title", descending: false };
 
 export function describeSessionQueries(subject: StorageProviderSubject): void {
+  const hasQueries = () => subject.store === undefined || subject.store().queries !== undefined;
+
+  describe("listSessions in other orders and with conditions, on a store without queries", () => {
+    it("is unimplemented, and says what of it", async ({ skip }) => {
+      if (hasQueries()) return skip("the store has queries");
+      const asked = { parentId: "", limit: 9, order: BY_TITLE };
+      const { message } = await refusal(subject.provider.listSessions(asked), "unimplemented");
+      expect(message).toContain("listing sessions in this order or with these conditions");
+    });
+  });
+
   describe("listSessions in other orders and with conditions", () => {
+    beforeEach(({ skip }) => {
+      if (!hasQueries()) skip("the store has no queries");
+    });
+
     const make = async (sessionId: string, title: string, given: object = {}) => {
       subject.nowMicros += SECOND;
       await subject.provider.createSession({ sessionId, title, ...given });

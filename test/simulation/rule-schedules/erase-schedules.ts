@@ -207,8 +207,8 @@ export async function withSecret(world: World, owner?: string): Promise<Process>
 }
 
 /**
- * Makes a session with notes on these messages, of which one is secret, and a process that merges notes which are in two
- * logs more than they have to be.
+ * Makes a session with notes on these messages, of which one is secret, and a process that merges notes which are in
+ * two logs more than they have to be.
  */
 async function withNotes(world: World, messageIds: readonly string[]): Promise<Process> {
   const process = world.process({ maxSegments: 4 });
