@@ -126,12 +126,24 @@ export interface SearchHit {
   readonly highlights?: readonly { readonly start?: number; readonly end?: number }[];
 }
 
+export interface SearchQuery {
+  readonly q: string;
+  readonly role: string;
+  /** Only in sessions of this owner; empty for those without one. */
+  readonly owner?: string;
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  readonly limit: number;
+  readonly pageToken: string;
+}
+
 export function searchMessages(
-  query: { readonly q: string; readonly role: string; readonly limit: number; readonly pageToken: string },
+  query: SearchQuery,
   signal?: Signal,
 ): Promise<{ readonly hits: readonly SearchHit[]; readonly nextPageToken: string }> {
-  const { q, role, limit, pageToken } = query;
-  return call(target(["search"], { q, role, limit, page_token: pageToken }), { signal });
+  const { pageToken, owner, ...others } = query;
+  const parameters = { ...others, owner, no_owner: owner === "" ? true : undefined, page_token: pageToken };
+  return call(target(["search"], parameters), { signal });
 }
 
 export type WatchFrom = { readonly from_position: number } | { readonly resume_token: string };

@@ -188,25 +188,37 @@ async function relabel(session: Session, change: (labels: Labels) => Labels): Pr
 
 /** Opens the choice of messages for a data set of many sessions. */
 export function dataSetOf(sessions: readonly Session[]): void {
-  dialog.value = { kind: "dataSet", sessionIds: sessions.slice(0, MAX_EXPORTED).map(({ sessionId }) => sessionId) };
+  if (isTooMany(sessions)) return;
+  dialog.value = { kind: "dataSet", sessionIds: sessions.map(({ sessionId }) => sessionId) };
 }
 
 export function exportMany(sessions: readonly Session[]): void {
+  if (isTooMany(sessions)) return;
   const { progress, tell } = progressOf("Read", sessions.length);
-  const isTooMany = sessions.length > MAX_EXPORTED;
   dialog.value = {
     kind: "confirm",
     title: `Export ${plural(sessions.length, "session")}?`,
-    text: isTooMany
-      ? `The page exports ${count(MAX_EXPORTED)} sessions at most. For more, use session-pool sessions export, or a narrower filter.`
-      : "All messages and files of them are saved in one file, which session-pool import reads.",
-    label: isTooMany ? "Close" : "Save the file",
+    text: "All messages and files of them are saved in one file, which session-pool import reads.",
+    label: "Save the file",
     isDanger: false,
     progress,
     run: async () => {
-      if (isTooMany) return;
       const saved = await exportAll(sessions, tell);
       toast(`${plural(sessions.length, "session")} with ${plural(saved, "message")} saved`);
     },
   };
+}
+
+/** Says so when there are more sessions than the page exports. */
+function isTooMany({ length }: readonly Session[]): boolean {
+  if (length <= MAX_EXPORTED) return false;
+  dialog.value = {
+    kind: "confirm",
+    title: `${plural(length, "session")} are too many`,
+    text: `The page exports ${count(MAX_EXPORTED)} sessions at most. For more, use session-pool sessions export, or a narrower filter.`,
+    label: "Close",
+    isDanger: false,
+    run: async () => undefined,
+  };
+  return true;
 }

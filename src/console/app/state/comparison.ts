@@ -3,7 +3,7 @@ import { firstLine } from "../../../parts/lines.js";
 import { viewsOf } from "../../../parts/recognise.js";
 import { getSession, listMessages } from "../api/calls.js";
 import type { Message, Session, UsageSums } from "../api/types.js";
-import { added, without } from "./usage-sums.js";
+import { added, hasCalls, without } from "./usage-sums.js";
 
 /** How many sessions are compared at once. */
 export const MAX_COMPARED = 6;
@@ -38,6 +38,8 @@ export class Comparer {
       const common = await commonCount(sessions, signal);
       const columns = await Promise.all(sessions.map((session) => columnOf(session, sessions, common, signal)));
       if (signal.aborted) return;
+      // Those that went on are side by side, also on a narrow screen.
+      columns.sort((one, other) => Number(hasCalls(other.since)) - Number(hasCalls(one.since)));
       this.comparison.value = { columns, common };
       this.error.value = undefined;
     } catch (error) {

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { type SearchHit, searchMessages } from "../api/calls.js";
+import { ownerOf, queryFrom, timeOf } from "./filter-texts.js";
 import { noteWhere } from "./route.js";
 
 const PAGE = 30;
@@ -15,6 +16,24 @@ export const canSearch = document.documentElement.dataset.search !== undefined;
 /** Whether it also finds titles, names of tools, their arguments and outputs, and reasoning. */
 export const searchesAll = document.documentElement.dataset.search === "all";
 
+/** What is looked for. Texts are as they were typed. */
+export interface SearchFilter {
+  readonly q: string;
+  /** Empty for all roles. */
+  readonly role: string;
+  readonly owner: string;
+  /** Local times as a field of a form has them; empty when there is no limit. */
+  readonly since: string;
+  readonly until: string;
+}
+
+/** Reads a filter from the query of an address. */
+export function searchFilterOf(query: string): SearchFilter {
+  const given = new URLSearchParams(query);
+  const text = (name: string) => given.get(name) ?? "";
+  return { q: text("q"), role: text("role"), owner: text("owner"), since: text("since"), until: text("until") };
+}
+
 export type SearchState =
   | { readonly kind: "idle" }
   | { readonly kind: "reading" }
@@ -26,19 +45,17 @@ export type SearchState =
 export class MessageSearch {
   readonly hits = signal<readonly SearchHit[]>([]);
   readonly state = signal<SearchState>({ kind: "idle" });
-  #q = "";
-  #role = "";
+  #filter = searchFilterOf("");
   #running: AbortController | undefined;
 
-  /** Starts a new search, of all roles if none is given; an empty text ends it. The query is kept in the address. */
-  start(text: string, role = ""): void {
+  /** Starts a new search; one without words ends it. The filter is kept in the address. */
+  start(filter: SearchFilter): void {
     this.stop();
-    this.#role = role;
-    this.#q = text.trim();
-    noteWhere({ view: "search", q: this.#q });
+    this.#filter = { ...filter, q: filter.q.trim() };
+    noteWhere({ view: "search", query: queryFrom(this.#filter) });
     this.hits.value = [];
     this.state.value = { kind: "idle" };
-    if (this.#q !== "") void this.more("");
+    if (this.#filter.q !== "") void this.more("");
   }
 
   stop(): void {
@@ -52,12 +69,11 @@ export class MessageSearch {
     this.state.value = { kind: "reading" };
     const before = this.hits.value.length;
     let next = pageToken;
+    const { q, role, owner, since, until } = this.#filter;
+    const query = { q, role, ...ownerOf(owner), since: timeOf(since), until: timeOf(until), limit: PAGE };
     try {
       for (let pages = 0; pages < PAGES_UNASKED && this.hits.value.length === before; pages++) {
-        const page = await searchMessages(
-          { q: this.#q, role: this.#role, limit: PAGE, pageToken: next },
-          running.signal,
-        );
+        const page = await searchMessages({ ...query, pageToken: next }, running.signal);
         this.hits.value = [...this.hits.value, ...page.hits];
         next = page.nextPageToken;
         if (next === "") break;

@@ -6,9 +6,9 @@ import { ticket, ticketIn, ticketText } from "../api/ticket.js";
 export type Route =
   | { readonly view: "home" }
   | { readonly view: "todos" }
-  | { readonly view: "search"; readonly q: string }
   | { readonly view: "compare"; readonly sessionIds: readonly string[] }
   /** The filters of the page, as its address has them. */
+  | { readonly view: "search"; readonly query: string }
   | { readonly view: "sessions"; readonly query: string }
   | { readonly view: "usage"; readonly query: string }
   | { readonly view: "bin" }
@@ -26,9 +26,9 @@ function parseRoute(hash: string): Route {
   if (ticketIn(hash) !== ticketText) return { view: "home" };
   const [path = "", search = ""] = hash.replace(/^#/, "").split("?");
   if (path === "/todos") return { view: "todos" };
-  if (path === "/search") return { view: "search", q: new URLSearchParams(search).get("q") ?? "" };
-  if (path === "/sessions") return { view: "sessions", query: search };
-  if (path === "/usage") return { view: "usage", query: search };
+  if (path === "/search" || path === "/sessions" || path === "/usage") {
+    return { view: path.slice(1) as "search" | "sessions" | "usage", query: search };
+  }
   if (path === "/bin") return { view: "bin" };
   if (path === "/compare") return { view: "compare", sessionIds: new URLSearchParams(search).getAll("s") };
   const encoded = /^\/session\/([^/]+)$/.exec(path)?.[1];
@@ -54,9 +54,10 @@ function decoded(text: string): string | undefined {
 export function linkTo(route: Route): string {
   if (route.view === "home") return "#/";
   if (route.view === "todos") return "#/todos";
-  if (route.view === "search") return route.q === "" ? "#/search" : `#/search?q=${encodeURIComponent(route.q)}`;
   if (route.view === "bin") return "#/bin";
-  if (route.view === "sessions" || route.view === "usage") return `#/${route.view}${route.query && `?${route.query}`}`;
+  if (route.view === "search" || route.view === "sessions" || route.view === "usage") {
+    return `#/${route.view}${route.query && `?${route.query}`}`;
+  }
   if (route.view === "compare")
     return `#/compare?${new URLSearchParams(route.sessionIds.map((sessionId) => ["s", sessionId]))}`;
   const path = ticketText === undefined ? `#/session/${encodeURIComponent(route.sessionId)}` : `#/t/${ticketText}`;

@@ -1,7 +1,9 @@
 import { computed, signal } from "@preact/signals";
 import { listSessions, type SessionQuery } from "../api/calls.js";
 import type { Session } from "../api/types.js";
+import { ownerOf, queryFrom, timeOf, wordsOf } from "./filter-texts.js";
 import { noteWhere } from "./route.js";
+import { milliseconds, tokensOf } from "./usage-sums.js";
 
 /** How a list can be ordered, as the service names it. */
 export const ORDERS = {
@@ -13,7 +15,20 @@ export const ORDERS = {
   "title desc": "Title, Z to A",
 } as const;
 
-export type Order = keyof typeof ORDERS;
+/** How the page itself orders the sessions that it has read, the largest first. */
+export const SIZES = {
+  messages: { label: "Most messages", of: ({ messageCount }: Session) => Number(messageCount ?? 0) },
+  tokens: { label: "Most tokens", of: ({ usage = {} }: Session) => tokensOf(usage) },
+  cost: { label: "Highest cost", of: ({ usage }: Session) => Number(usage?.costs?.[0]?.amount ?? 0) },
+  duration: { label: "Longest duration", of: ({ usage }: Session) => milliseconds(usage?.duration) ?? 0 },
+} as const;
+
+export type Size = keyof typeof SIZES;
+export type Order = keyof typeof ORDERS | Size;
+
+export function isSize(order: string): order is Size {
+  return order in SIZES;
+}
 
 /** What the table shows. Texts are as they were typed. */
 export interface TableFilter {
@@ -35,7 +50,7 @@ export function filterOf(query: string): TableFilter {
   const order = given.get("order") ?? "";
   const text = (name: string) => given.get(name) ?? "";
   return {
-    order: order in ORDERS ? (order as Order) : ALL.order,
+    order: order in ORDERS || isSize(order) ? (order as Order) : ALL.order,
     title: text("title"),
     owner: text("owner"),
     labels: text("labels"),
@@ -46,35 +61,24 @@ export function filterOf(query: string): TableFilter {
 
 /** The query of an address for a filter; empty when nothing is filtered. */
 export function queryOf(filter: TableFilter): string {
-  const set = Object.entries(filter).filter(([name, value]) => value !== ALL[name as keyof TableFilter]);
-  return new URLSearchParams(set.map(([name, value]) => [name, value])).toString();
+  return queryFrom(filter, ALL);
 }
 
-/** What the service is asked for. `""` as an owner, in quotation marks, means sessions without one. */
+/** What the service is asked for. */
 export function requestOf({ order, title, owner, labels, since, until }: TableFilter): SessionQuery {
   const words = wordsOf(labels);
-  const name = owner.trim();
   return {
-    orderBy: order === ALL.order ? undefined : order,
+    orderBy: order === ALL.order || isSize(order) ? undefined : order,
     title: title.trim() || undefined,
-    ...(name !== "" && { owner: name === '""' ? "" : name }),
+    ...ownerOf(owner),
     ...(words.length > 0 && { labels: words }),
     updatedSince: timeOf(since),
     updatedUntil: timeOf(until),
   };
 }
 
-export function wordsOf(text: string): readonly string[] {
-  return text.split(/\s+/).filter((word) => word !== "");
-}
-
-/** A time of a form's field, as the service takes it; undefined when there is none. */
-export function timeOf(local: string): string | undefined {
-  const at = Date.parse(local);
-  return Number.isNaN(at) ? undefined : new Date(at).toISOString();
-}
-
 const PAGE = 100;
+const MAX_PAGE = 1000;
 /** How many rows are read again by themselves when something changes. */
 export const MAX_LIVE = 200;
 
@@ -82,6 +86,13 @@ export const MAX_LIVE = 200;
 export class SessionTable {
   readonly filter = signal<TableFilter>(ALL);
   readonly rows = signal<readonly Session[] | undefined>(undefined);
+  /** The rows in their order. */
+  readonly ordered = computed(() => {
+    const { order } = this.filter.value;
+    const rows = this.rows.value;
+    if (rows === undefined || !isSize(order)) return rows;
+    return [...rows].sort((one, other) => SIZES[order].of(other) - SIZES[order].of(one));
+  });
   readonly next = signal("");
   readonly total = signal<{ readonly size: number; readonly isEstimate: boolean } | undefined>(undefined);
   readonly error = signal<unknown>(undefined);
@@ -106,9 +117,10 @@ export class SessionTable {
     this.#running.abort();
   }
 
-  /** Reads from the start, as many rows as are shown. */
+  /** Reads from the start, as many rows as are shown, or as many as it gets when the page orders them itself. */
   read(): Promise<void> {
-    const limit = Math.min(1000, Math.max(PAGE, this.rows.peek()?.length ?? 0));
+    const shown = Math.max(PAGE, this.rows.peek()?.length ?? 0);
+    const limit = isSize(this.filter.peek().order) ? MAX_PAGE : Math.min(MAX_PAGE, shown);
     return this.#read(limit, "");
   }
 

@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 import type { UsageRow } from "../api/types.js";
 import { sumUsage, type UsageQuery } from "../api/usage.js";
+import { ownerOf, queryFrom, timeOf, wordsOf } from "./filter-texts.js";
 import { noteWhere } from "./route.js";
-import { timeOf, wordsOf } from "./session-table.js";
 
 /** What the page of usage shows. Texts are as they were typed. */
 export interface UsageFilter {
@@ -28,11 +28,6 @@ export function usageFilterOf(query: string, since: string): UsageFilter {
     model: text("model"),
     by: text("by") || "session",
   };
-}
-
-function usageQueryOf(filter: UsageFilter): string {
-  const set = Object.entries(filter).filter(([, value]) => value !== "");
-  return new URLSearchParams(set.map(([name, value]) => [name, value])).toString();
 }
 
 /** More groups than a reader looks at. The sums of what is left out would be missing, so the page says so. */
@@ -61,8 +56,8 @@ export class UsageReport {
   begin(filter: UsageFilter): void {
     const before = this.filter.peek();
     this.filter.value = filter;
-    noteWhere({ view: "usage", query: usageQueryOf(filter) });
-    const isOtherTable = before !== undefined && usageQueryOf({ ...before, by: filter.by }) === usageQueryOf(filter);
+    noteWhere({ view: "usage", query: queryFrom(filter) });
+    const isOtherTable = before !== undefined && queryFrom({ ...before, by: filter.by }) === queryFrom(filter);
     void this.#run(
       isOtherTable && this.tools.peek() !== undefined ? ["groups"] : ["models", "days", "groups", "tools"],
     );
@@ -107,12 +102,11 @@ function groupOf(name: Name, { by }: UsageFilter): string {
 }
 
 function requestOf({ since, until, owner, labels, model }: UsageFilter): UsageQuery {
-  const name = owner.trim();
   return {
     since: timeOf(since),
     until: timeOf(until),
     timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    ...(name !== "" && { owner: name === '""' ? "" : name }),
+    ...ownerOf(owner),
     labels: wordsOf(labels),
     model: model.trim() || undefined,
   };

@@ -12,6 +12,12 @@ export function startOfDay(at: Date, daysAgo = 0): Date {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate() - daysAgo);
 }
 
+/** A time as a field of the kind `datetime-local` has it. */
+export function localTime(at: Date): string {
+  const shifted = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 16);
+}
+
 /** Today, Yesterday, the weekday within the last week, otherwise the date. */
 export function dayOf(timestamp: string, now = new Date()): string {
   const at = new Date(timestamp);

@@ -61,7 +61,7 @@ function Everything() {
       {!(isSmall.value && to.view !== "home") && <Sidebar isMain={isSmall.value} />}
       {to.view === "home" && !isSmall.value && <Home />}
       {to.view === "todos" && <Todos />}
-      {to.view === "search" && <Search key={to} q={to.q} />}
+      {to.view === "search" && <Search key={to} query={to.query} />}
       {to.view === "sessions" && <Sessions key={to} query={to.query} />}
       {to.view === "usage" && <UsagePage key={to} query={to.query} />}
       {to.view === "bin" && <Bin />}

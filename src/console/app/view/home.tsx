@@ -14,6 +14,7 @@ import { Overview } from "./list/overview.js";
 import { LastFailure, Unseen } from "./list/session-marks.js";
 import { NoText } from "./no-text.js";
 import { Problem } from "./problem.js";
+import { Said } from "./said.js";
 
 const SHOWN = 30;
 
@@ -21,7 +22,13 @@ const SHOWN = 30;
 export function Home() {
   const instead = insteadOfSessions();
   if (instead !== undefined) return instead;
-  if (listState.value === "loading") return <main class="home" aria-busy="true" aria-label="Loading" />;
+  if (listState.value === "loading") {
+    return (
+      <main class="home">
+        <Said what="loading" />
+      </main>
+    );
+  }
   const from = cutoff("yesterday");
   const changed = sessions.value.filter(({ updateTime }) => Date.parse(updateTime) >= from).slice(0, SHOWN);
   const days = [...new Set(changed.map(({ updateTime }) => dayOf(updateTime)))];

@@ -36,7 +36,7 @@ function act(key: string): boolean {
     return true;
   }
   if (key === "s" && canSearch && ticketText === undefined && route.value.view !== "search") {
-    go({ view: "search", q: "" });
+    go({ view: "search", query: "" });
     return true;
   }
   if (route.value.view === "search") return actInSearch(key);

@@ -19,7 +19,13 @@ export function Said(props: SaidProps) {
       </p>
     );
   }
-  if (props.what === "empty") return <p class="panel-note">{props.children}</p>;
+  if (props.what === "empty") {
+    return (
+      <p class="panel-note" role="status">
+        {props.children}
+      </p>
+    );
+  }
   const { error, onRetry } = props;
   // Another try leads nowhere when something is forbidden or gone.
   const isFinal = isForbidden(error) || isGone(error);

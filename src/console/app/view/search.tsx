@@ -1,45 +1,38 @@
-import { ArrowLeft } from "lucide";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SearchHit } from "../api/calls.js";
 import { ApiError, apiKey, CODE } from "../api/http.js";
-import { MessageSearch, piecesOf, type SearchState, searchesAll } from "../state/message-search.js";
+import { MessageSearch, piecesOf, type SearchFilter, searchesAll, searchFilterOf } from "../state/message-search.js";
 import { linkTo, sessionLink } from "../state/route.js";
 import { clock, dayOf, plural, whole } from "../text/format.js";
-import { Icon } from "./icon.js";
+import { fieldOf, Ranges } from "./filter-fields.js";
+import { PageHead } from "./page-head.js";
 import { Problem } from "./problem.js";
+import { Said } from "./said.js";
 
 const TYPING_MS = 300;
 const TEXT_SEARCHED = "Only what was said is searched: no tool calls, their output, reasoning or titles.";
 const ALL_SEARCHED = "Searched are texts, reasoning, names of tools, arguments, outputs and titles.";
 const ROLES = ["user", "assistant", "tool", "system"];
 
-/** Messages of all sessions by their words, the newest first. Begins with the query `q`, and ignores its changes. */
-export function Search({ q }: { q: string }) {
+/** Messages of all sessions by their words, the newest first. Begins with the query of the address. */
+export function Search({ query }: { query: string }) {
   const search = useMemo(() => new MessageSearch(), []);
-  const [text, setText] = useState(q);
-  const [role, setRole] = useState("");
+  const [filter, setFilter] = useState(() => searchFilterOf(query));
   const input = useRef<HTMLInputElement>(null);
   // The field has the focus before the next key is pressed, so that the key is typed into it.
   useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => {
-    const timer = setTimeout(() => search.start(text, role), TYPING_MS);
+    const timer = setTimeout(() => search.start(filter), TYPING_MS);
     return () => clearTimeout(timer);
-  }, [search, text, role, apiKey.value]);
+  }, [search, filter, apiKey.value]);
   useEffect(() => () => search.stop(), [search]);
   const state = search.state.value;
   const hits = search.hits.value;
-  const isNothing = state.kind === "done" && state.next === "" && hits.length === 0;
-  if (state.kind === "failed" && !isRefusal(state.error)) {
-    return <Problem error={state.error} onRetry={() => search.start(text, role)} />;
-  }
+  const again = () => search.start(filter);
+  if (state.kind === "failed" && !isRefusal(state.error)) return <Problem error={state.error} onRetry={again} />;
   return (
     <main class="home message-search">
-      <div class="home-head">
-        <a class="icon-button back" href="#/" aria-label="All sessions">
-          <Icon node={ArrowLeft} size={18} />
-        </a>
-        <h1>Search all sessions</h1>
-      </div>
+      <PageHead title="Search all sessions" />
       <search>
         <input
           ref={input}
@@ -48,29 +41,20 @@ export function Search({ q }: { q: string }) {
           class="field"
           placeholder={'Words, "a phrase" or begin*'}
           aria-label="Search the messages of all sessions"
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          value={filter.q}
+          onInput={({ currentTarget }) => setFilter({ ...filter, q: currentTarget.value })}
         />
-        <label class="search-role">
-          Said by{" "}
-          <select class="field" value={role} onChange={({ currentTarget }) => setRole(currentTarget.value)}>
-            <option value="">anybody</option>
-            {ROLES.map((one) => (
-              <option key={one} value={one}>
-                {one}
-              </option>
-            ))}
-          </select>
-        </label>
+        <SearchFilters filter={filter} onChange={setFilter} />
       </search>
-      <p class="muted" role="status">
-        {stateLine(state, hits.length)}
-        {isNothing && (
-          <>
-            . {searchesAll ? ALL_SEARCHED : TEXT_SEARCHED} <code>begin*</code> also finds words that begin so.
-          </>
-        )}
-      </p>
+      {state.kind === "idle" && <Said what="empty">{searchesAll ? ALL_SEARCHED : TEXT_SEARCHED}</Said>}
+      {state.kind === "reading" && <Said what="loading">Searching…</Said>}
+      {state.kind === "failed" && <Said what="failed" error={state.error} onRetry={again} />}
+      {state.kind === "done" && hits.length > 0 && (
+        <p class="muted" role="status">
+          {plural(hits.length, "message")}, the newest first{state.next !== "" && "; there may be more"}
+        </p>
+      )}
+      {state.kind === "done" && hits.length === 0 && <Said what="empty">{nothingLine(state.next)}</Said>}
       <ol class="hits">
         {hits.map((hit) => (
           <li key={`${hit.sessionId} ${hit.messageId}`}>
@@ -84,6 +68,34 @@ export function Search({ q }: { q: string }) {
         </button>
       )}
     </main>
+  );
+}
+
+/** Who said it, whose session it is, and when. */
+function SearchFilters({ filter, onChange }: { filter: SearchFilter; onChange: (filter: SearchFilter) => void }) {
+  const field = fieldOf(filter, onChange);
+  return (
+    <div class="page-filters">
+      <label class="filter">
+        Said by
+        <select
+          class="field"
+          value={filter.role}
+          onChange={({ currentTarget }) => onChange({ ...filter, role: currentTarget.value })}
+        >
+          <option value="">anybody</option>
+          {ROLES.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+      {field("owner", "Owner of the session", { title: 'Write "" for sessions without an owner' })}
+      {field("since", "Since", { type: "datetime-local" })}
+      {field("until", "Before", { type: "datetime-local" })}
+      <Ranges label="Time" filter={filter} onChoose={(range) => onChange({ ...filter, ...range })} />
+    </div>
   );
 }
 
@@ -114,20 +126,17 @@ function fieldName({ field = "" }: SearchHit): string {
 }
 
 /** Whether the service refused the query as invalid. */
-function isRefusal(error: unknown): error is ApiError {
+function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && error.code === CODE.invalidArgument;
 }
 
-function stateLine(state: SearchState, hits: number): string {
-  switch (state.kind) {
-    case "idle":
-      return searchesAll ? ALL_SEARCHED : TEXT_SEARCHED;
-    case "reading":
-      return "Searching…";
-    case "failed":
-      return isRefusal(state.error) ? state.error.message : "";
-    case "done":
-      if (hits === 0) return state.next === "" ? "No message has all of these words" : "Nothing found so far";
-      return `${plural(hits, "message")}, the newest first${state.next === "" ? "" : "; there may be more"}`;
-  }
+/** Says that nothing was found, so far or at all. */
+function nothingLine(next: string) {
+  if (next !== "") return "Nothing found so far.";
+  return (
+    <>
+      No message has all of these words. {searchesAll ? ALL_SEARCHED : TEXT_SEARCHED} <code>begin*</code> also finds
+      words that begin so.
+    </>
+  );
 }

@@ -1,11 +1,13 @@
-import { ArrowLeft, CircleCheck, CircleDashed, LoaderCircle } from "lucide";
+import { CircleCheck, CircleDashed, LoaderCircle } from "lucide";
 import { useEffect, useState } from "preact/hooks";
 import { listTodos } from "../api/calls.js";
 import { ApiError, apiKey, CODE, Unreachable } from "../api/http.js";
 import type { Todo } from "../api/types.js";
 import { plural } from "../text/format.js";
 import { Icon } from "./icon.js";
+import { PageHead } from "./page-head.js";
 import { Problem } from "./problem.js";
+import { Said } from "./said.js";
 
 const ICONS = new Map(Object.entries({ completed: CircleCheck, in_progress: LoaderCircle }));
 
@@ -41,18 +43,14 @@ export function Todos() {
   if (error !== undefined && !isHidden) return <Problem error={error} onRetry={() => setAttempt(attempt + 1)} />;
   return (
     <main class="home">
-      <div class="home-head">
-        <a class="icon-button back" href="#/" aria-label="All sessions">
-          <Icon node={ArrowLeft} size={18} />
-        </a>
-        <h1>Todos</h1>
-      </div>
+      <PageHead title="Todos" />
       <p class="muted">
         One list for all sessions. The agent’s backend writes it over gRPC (TodoTrackerService) or with{" "}
         <code>session-pool todo</code>; HTTP only reads, so it cannot be changed here.
       </p>
-      {isHidden && <p class="empty">The todo list is hidden for this key</p>}
-      {todos?.length === 0 && <p class="empty">No todos</p>}
+      {todos === undefined && !isHidden && <Said what="loading" />}
+      {isHidden && <Said what="empty">The todo list is hidden for this key.</Said>}
+      {todos?.length === 0 && <Said what="empty">No todos.</Said>}
       <ul class="todos" aria-label={plural(todos?.length ?? 0, "todo")}>
         {todos?.map(({ id, content, status, priority }) => (
           <li key={id} class={`todo todo-${status === "completed" ? "done" : "open"}`}>

@@ -1,13 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { apiKey, isKeyProblem } from "../../api/http.js";
+import { queryFrom } from "../../state/filter-texts.js";
 import { canSearch } from "../../state/message-search.js";
 import { linkTo, route } from "../../state/route.js";
 import { asTree, filtered, filterText, filterWords, mayHoldMore, treeRows } from "../../state/session-filter.js";
 import { listError, listState, nextPageToken, readMore, retryList, sessions } from "../../state/session-list.js";
 import { MAX_FOUND, type SearchProgress, searchProgress } from "../../state/session-search.js";
-import { reasonOf } from "../../state/toasts.js";
 import { dayOf, plural } from "../../text/format.js";
-import { WayOn } from "../problem.js";
+import { Said } from "../said.js";
 import { SessionItem } from "./session-item.js";
 
 export function SessionList() {
@@ -17,7 +16,7 @@ export function SessionList() {
   let day = "";
   return (
     <nav class="session-list" aria-label="Sessions">
-      {listError.value !== undefined && <ListProblem error={listError.value} />}
+      {listError.value !== undefined && <Said what="failed" error={listError.value} onRetry={retryList} />}
       <ul>
         {rows.map(({ session, depth }) => {
           const ownDay = depth === 0 ? dayOf(session.updateTime) : day;
@@ -36,15 +35,6 @@ export function SessionList() {
       </ul>
       {filterWords.value.length > 0 ? <SearchEnd found={rows.length} /> : <ListEnd found={rows.length} />}
     </nav>
-  );
-}
-
-function ListProblem({ error }: { error: unknown }) {
-  return (
-    <p class="list-note bad" role="status">
-      {apiKey.value === "" && isKeyProblem(error) ? "A key is needed." : reasonOf(error)}{" "}
-      <WayOn error={error} class="text-button" onRetry={retryList} />
-    </p>
   );
 }
 
@@ -74,11 +64,10 @@ function ListEnd({ found }: { found: number }) {
 
   return (
     <div class="list-end" ref={end}>
-      {isLoading && listError.value === undefined && <p class="list-note">Loading…</p>}
+      {((isLoading && listError.value === undefined) || isReading) && <Said what="loading" />}
       {!isLoading && found === 0 && !hasMore && (
-        <p class="list-note">{isEmpty ? "No sessions yet" : "No session matches"}</p>
+        <Said what="empty">{isEmpty ? "No sessions yet." : "No session matches."}</Said>
       )}
-      {isReading && <p class="list-note">Loading more…</p>}
     </div>
   );
 }
@@ -101,7 +90,7 @@ function SearchedHere() {
       {canSearch && (
         <>
           {" "}
-          <a href={linkTo({ view: "search", q: filterText.value })}>Search what was said</a>
+          <a href={linkTo({ view: "search", query: queryFrom({ q: filterText.value }) })}>Search what was said</a>
         </>
       )}
     </>

@@ -1,7 +1,9 @@
 import { TriangleAlert } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
+import { withoutMarks } from "../../../../parts/lines.js";
+import { withoutPiles } from "../../../../parts/piles.js";
 import type { Session } from "../../api/types.js";
-import { lastFailureOf, lookForFailure } from "../../state/failures.js";
+import { lookAtRecent, recentOf } from "../../state/recent-messages.js";
 import { unseenOf } from "../../state/seen.js";
 import { count, plural } from "../../text/format.js";
 import { Icon } from "../icon.js";
@@ -22,11 +24,11 @@ export function LastFailure({ session }: { session: Session }) {
   const place = useRef<HTMLSpanElement>(null);
   useEffect(() => {
     if (place.current === null) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && lookForFailure(session));
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && lookAtRecent(session));
     observer.observe(place.current);
     return () => observer.disconnect();
   }, [session]);
-  const failure = lastFailureOf(session.sessionId);
+  const { failure } = recentOf(session);
   const text = failure && [failure.name === "tool" ? "" : failure.name, failure.reason].filter(Boolean).join(": ");
   return (
     <span class="item-failure" ref={place} title={text && `Failed in the last messages: ${text}`}>
@@ -38,4 +40,21 @@ export function LastFailure({ session }: { session: Session }) {
       )}
     </span>
   );
+}
+
+/** What the user asked last, or the last message until that is known. */
+export function LastAsked({ session }: { session: Session }) {
+  const { asked } = recentOf(session);
+  const { lastMessage } = session;
+  if (lastMessage === undefined) return null;
+  return (
+    <span class="last-said muted" dir="auto">
+      {asked ? `user: ${asked}` : `${lastMessage.role}: ${withoutMarks(lastMessage.text) || "(no text)"}`}
+    </span>
+  );
+}
+
+/** The model that was called last, as far as the last messages say it. */
+export function LastModel({ session }: { session: Session }) {
+  return <>{withoutPiles(recentOf(session).model ?? "") || "–"}</>;
 }

@@ -117,8 +117,11 @@ function rowsOf({ columns, common }: Comparison): readonly Row[] {
     const known = columns.map(of);
     if (known.some((one) => one === undefined)) return [];
     const all = known as readonly UsageSums[];
-    const least = (numbers: readonly number[]) =>
-      new Set(numbers).size > 1 ? numbers.map((number) => number === Math.min(...numbers)) : numbers.map(() => false);
+    // A session that called no model is not cheaper than those that did.
+    const least = (numbers: readonly number[]) => {
+      const compared = numbers.filter((number) => number > 0);
+      return numbers.map((number) => new Set(compared).size > 1 && number === Math.min(...compared));
+    };
     const currencies = new Set(all.flatMap((one) => (one.costs ?? []).map(({ currency }) => currency)));
     const [currency] = currencies;
     return [

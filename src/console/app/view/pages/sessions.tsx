@@ -1,17 +1,16 @@
 import { RefreshCw } from "lucide";
 import { useEffect, useMemo } from "preact/hooks";
-import { withoutMarks } from "../../../../parts/lines.js";
 import { withoutPiles } from "../../../../parts/piles.js";
 import { apiKey } from "../../api/http.js";
 import type { Session } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
-import { sessionLink } from "../../state/route.js";
+import { linkTo, sessionLink } from "../../state/route.js";
 import { listReads, sessionById } from "../../state/session-list.js";
-import { filterOf, MAX_LIVE, type Order, SessionTable } from "../../state/session-table.js";
+import { ALL, filterOf, isSize, MAX_LIVE, type Order, SessionTable, type Size } from "../../state/session-table.js";
 import { compact, costs, milliseconds, tokensOf } from "../../state/usage-sums.js";
 import { count, duration, plural, recently, whole } from "../../text/format.js";
 import { IconButton } from "../icon.js";
-import { LastFailure, Unseen } from "../list/session-marks.js";
+import { LastAsked, LastFailure, LastModel, Unseen } from "../list/session-marks.js";
 import { PageHead } from "../page-head.js";
 import { Problem } from "../problem.js";
 import { Said } from "../said.js";
@@ -49,7 +48,8 @@ export function Sessions({ query }: { query: string }) {
       {rows !== undefined && rows.length > 0 && (
         <>
           <BulkBar table={table} />
-          <Rows table={table} rows={rows} />
+          {isSize(table.filter.value.order) && table.next.value !== "" && <OrderLimit rows={rows.length} />}
+          <Rows table={table} rows={table.ordered.value ?? rows} />
         </>
       )}
       {table.next.value !== "" && (
@@ -58,6 +58,16 @@ export function Sessions({ query }: { query: string }) {
         </button>
       )}
     </main>
+  );
+}
+
+/** Says that the service cannot order by what messages took, so that others may be before these. */
+function OrderLimit({ rows }: { rows: number }) {
+  return (
+    <p class="panel-note">
+      These are the {count(rows)} that changed last. <a href={linkTo({ view: "usage", query: "by=session" })}>Usage</a>{" "}
+      orders all sessions of a time.
+    </p>
   );
 }
 
@@ -84,18 +94,10 @@ function Rows({ table, rows }: { table: SessionTable; rows: readonly Session[] }
               />
             </th>
             <Sortable table={table} name="Session" up="title" down="title desc" />
-            <th scope="col" class="number">
-              Messages
-            </th>
-            <th scope="col" class="number">
-              Tokens
-            </th>
-            <th scope="col" class="number">
-              Cost
-            </th>
-            <th scope="col" class="number" title="Time of all calls of models">
-              Duration
-            </th>
+            <SizeColumn table={table} name="Messages" size="messages" />
+            <SizeColumn table={table} name="Tokens" size="tokens" />
+            <SizeColumn table={table} name="Cost" size="cost" />
+            <SizeColumn table={table} name="Duration" size="duration" title="Time of all calls of models" />
             <th scope="col">Model</th>
             <Sortable table={table} name="Last change" up="update_time" down="update_time desc" />
           </tr>
@@ -135,8 +137,25 @@ function Sortable({ table, name, up, down }: { table: SessionTable; name: string
   );
 }
 
+/** The head of a column of numbers, by which the page orders. */
+function SizeColumn({ table, name, size, title }: { table: SessionTable; name: string; size: Size; title?: string }) {
+  const isOrder = table.filter.value.order === size;
+  return (
+    <th scope="col" class="number" title={title} aria-sort={isOrder ? "descending" : "none"}>
+      <button
+        type="button"
+        class="sort"
+        onClick={() => table.begin({ ...table.filter.peek(), order: isOrder ? ALL.order : size })}
+      >
+        {name}
+        <span aria-hidden="true">{isOrder ? " ↓" : ""}</span>
+      </button>
+    </th>
+  );
+}
+
 function Row({ table, session, isChosen }: { table: SessionTable; session: Session; isChosen: boolean }) {
-  const { sessionId, labels = {}, owner, parentId, usage, inheritedUsage, lastMessage } = session;
+  const { sessionId, labels = {}, owner, parentId, usage, inheritedUsage } = session;
   const parent = parentId ? (sessionById(parentId)?.title ?? parentId) : "";
   const tokens = usage ? tokensOf(usage) : 0;
   const took = milliseconds(usage?.duration) ?? 0;
@@ -157,11 +176,7 @@ function Row({ table, session, isChosen }: { table: SessionTable; session: Sessi
           {withoutPiles(titleOf(session))}
         </a>{" "}
         <Unseen session={session} />
-        {lastMessage && (
-          <span class="last-said muted" dir="auto">
-            {lastMessage.role}: {withoutMarks(lastMessage.text) || "(no text)"}
-          </span>
-        )}
+        <LastAsked session={session} />
         <span class="item-line item-facts">
           {parent && <span class="item-parent">fork of {withoutPiles(parent)}</span>}
           {owner && (
@@ -198,7 +213,9 @@ function Row({ table, session, isChosen }: { table: SessionTable; session: Sessi
       >
         {took > 0 ? duration(took) : "–"}
       </td>
-      <td data-name="Model">{withoutPiles(lastMessage?.usage?.model ?? "") || "–"}</td>
+      <td class="model-cell" data-name="Model">
+        <LastModel session={session} />
+      </td>
       <td data-name="Last change">
         <time dateTime={session.updateTime} title={whole(session.updateTime)}>
           {recently(session.updateTime)}

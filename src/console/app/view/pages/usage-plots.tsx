@@ -54,7 +54,7 @@ export function UsagePlots({ models, days: byDay, tools, filter }: PlotsProps) {
         </>
       )}
       {slow.length > 0 && (
-        <DaysPlot title="Time within which 95 % of the calls ended (p95)" days={days} values={slow} format={duration} />
+        <DaysPlot title="Time within which 95 % of the calls ended" days={days} values={slow} format={duration} />
       )}
       {failing.length > 0 && <NamesPlot title="Failed calls by tool" values={failing} format={compact} />}
     </section>

@@ -91,7 +91,10 @@ const SUMS: readonly Column<UsageSums>[] = [
   { name: "Tokens written", text: (row) => count(row.outputTokens), size: (row) => Number(row.outputTokens ?? 0) },
 ];
 
-const TIMES: readonly Column<UsageRow>[] = [timeColumn("p50", "durationP50"), timeColumn("p95", "durationP95")];
+const TIMES: readonly Column<UsageRow>[] = [
+  timeColumn("Half within", "durationP50"),
+  timeColumn("95 % within", "durationP95"),
+];
 const TOTAL_TIME: Column<UsageSums> = timeColumn("Time in all", "duration");
 
 function timeColumn<Name extends "duration" | "durationP50" | "durationP95">(
