@@ -34,7 +34,11 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
     folder = await mkdtemp(join(tmpdir(), "session-pool-axe-"));
     const ticketSecretFile = join(folder, "ticket-secret");
     await writeFile(ticketSecretFile, newTicketSecret());
-    server = await startTestServer({ ticketSecretFile }, undefined, await builtPages());
+    server = await startTestServer(
+      { ticketSecretFile, search: true, undeleteMs: 86_400_000 },
+      undefined,
+      await builtPages(),
+    );
     await post("/session", {
       sessionId: "all",
       title: "Every kind of part",
@@ -66,6 +70,8 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       info: { id: "used", role: "assistant", usage },
       parts: [{ type: "text", text: "Done" }],
     });
+    await post("/session", { sessionId: "binned", title: "Deleted by mistake" });
+    await fetch(`${server.httpUrl}/session/binned`, { method: "DELETE" });
     await post("/session/fork/annotation", { messageId: "used", thumb: "down", text: "Too slow", author: "ada" });
   });
 
@@ -256,6 +262,53 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       await page.getByRole("button", { name: "Data set…" }).click();
       await page.getByText("Which messages").waitFor();
       await expectNoViolation({ within: "dialog" });
+    });
+
+    it("the table with sessions that are chosen, and what it asks", async () => {
+      await open("#/sessions?order=cost");
+      // On a phone the head of the table, with the box for all, is not shown.
+      await page.getByLabel("Choose all that are shown").dispatchEvent("click");
+      await page.getByText(/sessions chosen/).waitFor();
+      await expectNoViolation();
+      for (const name of ["Label", "Export", "Data set", "Delete"]) {
+        await page.getByRole("button", { name, exact: true }).click();
+        await page.getByRole("dialog").waitFor();
+        await expectNoViolation({ within: "dialog" });
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
+      }
+    });
+
+    it("the search in all sessions with its filters", async () => {
+      await open("#/search?q=everything");
+      await page.locator(".hit").first().waitFor();
+      await expectNoViolation();
+    });
+
+    it("the bin with a session, and the files of a session", async () => {
+      await open("#/bin");
+      await page.getByRole("button", { name: "Bring back Deleted by mistake" }).waitFor();
+      await expectNoViolation();
+      await open("#/session/fork");
+      await page.locator(".session-tools").getByRole("button", { name: "Files", exact: true }).click();
+      await page.getByRole("complementary", { name: "Files" }).waitFor();
+      await expectNoViolation({ within: "aside" });
+    });
+
+    it("what is said while a page is read, when there is nothing, and when it fails", async () => {
+      await open("#/sessions?title=nothing-has-this-title");
+      await page.getByText("No session matches.").waitFor();
+      await expectNoViolation({ within: "main" });
+      await page.route(/\/usage\?/, () => undefined);
+      await open("#/usage");
+      await page.getByText("Adding up…").waitFor();
+      await expectNoViolation({ within: "main" });
+      await page.unroute(/\/usage\?/);
+      await page.route(/\/usage\?/, (route) => route.fulfill({ status: 400, json: { code: 3, message: "Refused" } }));
+      await open("#/usage");
+      await page.getByRole("alert").getByText("Refused").waitFor();
+      await expectNoViolation({ within: "main" });
+      await page.unroute(/\/usage\?/);
     });
 
     it.each(["#/todos", "#/session/nobody", "#/t/cut", "#/sessions", "#/bin", "#/compare?s=all&s=fork"])(

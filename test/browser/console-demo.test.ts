@@ -107,8 +107,9 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.page.getByText("the first 4 messages in common").waitFor();
       const row = open.page.getByRole("row", { name: "Cost since they part" });
       const cells = await row.getByRole("cell").allInnerTexts();
-      const [mapped, ignored] = cells.slice(1).map((text) => Number(/[\d.]+/.exec(text)?.[0]));
+      const [mapped, ignored] = cells.map((text) => Number(/[\d.]+/.exec(text)?.[0]));
       expect(ignored).toBeLessThan(mapped as number);
+      expect(await row.getByRole("cell", { name: "least" }).innerText()).toBe(cells[1]);
       await open.expectNoSideways();
       await open.picture(`${screenName}-demo-compare`);
     });
@@ -124,7 +125,7 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       const first = (name: string) => section(name).locator("tbody tr").first().innerText();
       expect(await first("By model")).toContain("claude-sonnet-4-5");
       expect(await first("Tools, those that fail most first")).toMatch(/^bash\s+7\s/);
-      await section("By session").getByRole("button", { name: "p95" }).click();
+      await section("By session").getByRole("button", { name: "95 % within" }).click();
       await expect.poll(() => first("By session")).toContain("Review the slow report query");
       await open.page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
       await open.expectNoSideways();

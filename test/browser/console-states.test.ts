@@ -140,7 +140,8 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
         const { page } = tabs[i] as ConsolePage;
         await page.bringToFront();
         await page.evaluate(`location.hash = "${address}"`);
-        if (address === "/") await page.locator(".list-note.bad").getByText("The server cannot be reached").waitFor();
+        if (address === "/")
+          await page.locator(".session-list .panel-note.bad").getByText("The server cannot be reached").waitFor();
         else await page.getByRole("heading", { name: "The server cannot be reached" }).waitFor();
         await picture(`down-${heading}`, tabs[i]);
       }
@@ -273,16 +274,16 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await shown.goTo("/");
       await page.locator("main").getByRole("button", { name: "Enter a key" }).waitFor();
       await useKey(free.key);
-      await page.getByText("No todos", { exact: true }).waitFor();
+      await page.getByText("No todos.", { exact: true }).waitFor();
       await useKey(bound.key);
       await page.getByText("The todo list is hidden for this key").waitFor();
       await page.getByRole("heading", { name: "Todos" }).waitFor();
-      expect(await page.getByText("No todos", { exact: true }).count()).toBe(0);
+      expect(await page.getByText("No todos.", { exact: true }).count()).toBe(0);
       expect(await dialog.count()).toBe(0);
       await shown.expectNoSideways();
       await picture("todos-hidden");
       await useKey(free.key);
-      await page.getByText("No todos", { exact: true }).waitFor();
+      await page.getByText("No todos.", { exact: true }).waitFor();
     });
 
     it("what is deleted in the table comes back by Undo or from the bin, and is not offered twice", async () => {
