@@ -52,6 +52,8 @@ function documentDbManner(locks: RowLocks): ServerManner {
       if (!WRITES.has(name)) return undefined;
       if (namesNow([command.updates, command.update])) return NO_NOW;
       if (name === "update" && !(await locks.takeAll(command.updates))) return deadlock();
+      // The store does not repeat an addition to counted bytes.
+      if (command.updates?.[0]?.q.bytes !== undefined) return undefined;
       const count = (counts.get(name) ?? 0) + 1;
       counts.set(name, count);
       if (count % CONFLICT_EVERY !== 0) return undefined;
