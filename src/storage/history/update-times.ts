@@ -39,18 +39,17 @@ export class UpdateTimes {
 
   /**
    * Writes the time of a session at once when the stored one is more than a minute old, or a minute ahead because a
-   * clock was set back; otherwise returns undefined.
-   * This runs beside an append and is awaited with it. So lists order a session by a time that is at most a minute
-   * older than its last acknowledged append, even if this process is killed before it writes the times that it has
-   * noted.
+   * clock was set back; otherwise returns undefined. This runs beside an append and is awaited with it. So lists order a
+   * session by a time that is at most a minute older than its last acknowledged append, even if this process is killed
+   * before it writes the times that it has noted.
    */
   writeOld({ record }: Head, call: Call | undefined): Promise<void> | undefined {
     const { store, options } = this.#context;
     if (store.touchRecords === undefined) return undefined;
     const { uid } = record;
     const nowMicros = options.nowMicros();
-    const storedMicros = Math.max(record.updateTimeMicros, this.#written.get(uid) ?? 0);
-    if (Math.abs(nowMicros - storedMicros) <= MOST_BEHIND_MICROS) return undefined;
+    const stored = [record.updateTimeMicros, this.#written.get(uid) ?? Number.NEGATIVE_INFINITY];
+    if (stored.some((micros) => Math.abs(nowMicros - micros) <= MOST_BEHIND_MICROS)) return undefined;
     const times = new Map([[uid, nowMicros]]);
     return store.touchRecords(times, call).then(
       () => this.#remember(times),

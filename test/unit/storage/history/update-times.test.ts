@@ -177,6 +177,14 @@ describe("a write of times with an append", () => {
     expect(written).toEqual([[["a", 5 * MINUTE]]]);
   });
 
+  it("is done once in a minute for a time that is more than a minute ahead", async () => {
+    nowMicros = 5 * MINUTE;
+    expect(updateTimes.writeOld(headOf("a", 6 * MINUTE), undefined)).toBeUndefined();
+    await updateTimes.writeOld(headOf("a", 6 * MINUTE + 1), undefined);
+    expect(written).toEqual([[["a", 5 * MINUTE]]]);
+    expect(updateTimes.writeOld(headOf("a", 9 * MINUTE), undefined)).toBeUndefined();
+  });
+
   it("is not repeated within a minute, even if the head does not show the time that was written", async () => {
     nowMicros = 5 * MINUTE;
     note("a");
