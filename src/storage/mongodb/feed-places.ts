@@ -1,5 +1,6 @@
 import type { Db, Document } from "mongodb";
 import type { Call } from "../../domain/call.js";
+import { untilCallEnd } from "../../domain/call-end.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
 import { collectionsOf, KEY_PLACE, KEY_ROW_PLACE, type MongoCollections } from "./mongo-schema.js";
@@ -51,20 +52,23 @@ export class FeedPlaces {
     const namespace = this.#namespace;
     const latest = { place: { $gt: 0 } };
     const options = { projection: { _id: 0, place: 1 }, sort: { place: -1 } } as const;
-    const [state, row, waiting, first] = await Promise.all([
-      this.#commands.read(call, (limits) =>
+    // All of these end with the call, which then has one listener instead of several for each command.
+    const within = { deadlineMs: call?.deadlineMs };
+    const reads = Promise.all([
+      this.#commands.read(within, (limits) =>
         sessions.findOne({ namespace, ...latest }, { ...limits, ...options, hint: KEY_PLACE }),
       ),
-      this.#commands.read(call, (limits) =>
+      this.#commands.read(within, (limits) =>
         departures.findOne({ namespace, ...latest }, { ...limits, ...options, hint: KEY_ROW_PLACE }),
       ),
-      this.#commands.read(call, (limits) =>
+      this.#commands.read(within, (limits) =>
         sessions
           .find({ namespace, departures: { $exists: true } }, { ...limits, projection: { _id: 0, departures: 1 } })
           .toArray(),
       ),
-      this.first(call),
+      this.first(within),
     ]);
+    const [state, row, waiting, first] = await untilCallEnd(reads, call);
     const places = waiting.flatMap((document) => (document.departures ?? []).map(({ place }) => Number(place)));
     const last = Math.max(Number(state?.place ?? 0), Number(row?.place ?? 0), first, ...places);
     this.#known = Math.max(this.#known, last);
