@@ -1,5 +1,5 @@
 import type { Call } from "../../src/domain/call.js";
-import type { Entry, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
+import type { Entry, FeedTable, Range, RangeOptions, Segment, Tail } from "../../src/storage/history/log-store.js";
 import type { Row, SimDatabase } from "./sim-database.js";
 import {
   endOf,
@@ -15,13 +15,32 @@ import {
 } from "./sim-store.js";
 import type { Steps } from "./steps.js";
 
+/** The requests that may give a session another place in the feed. */
+const WRITES: ReadonlySet<string> = new Set(["createRecord", "replaceRecord", "publishRecord", "revive", "append"]);
+
 /**
  * A store that does every call in one step, as memory and SQLite do: it stores all of a batch or nothing, and seals in
  * one step. Like them it has no `touchRecords`, because its `append` moves the update time itself.
  */
 export class AtomicSimStore extends SimStore {
+  readonly feed: FeedTable | undefined;
+
   constructor(db: SimDatabase, steps: Steps) {
     super(db, steps, true);
+    this.feed = db.feed?.table((...request) => super.request(...request));
+  }
+
+  /** Where there is a feed, a write takes its place in a step before it changes anything. */
+  protected override async request<T>(
+    call: Call | undefined,
+    name: string,
+    args: readonly unknown[],
+    effect: () => T,
+  ): Promise<T> {
+    const { feed } = this.db;
+    if (feed === undefined || !WRITES.has(name)) return super.request(call, name, args, effect);
+    const place = await super.request(call, "begin", [name], () => feed.begin());
+    return super.request(call, name, args, () => feed.within(place, effect));
   }
 
   async append(

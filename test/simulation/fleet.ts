@@ -90,6 +90,7 @@ export class Fleet {
     this.#storeClock = scheduler.clock(options.store === "atomic" ? "wall" : "operations", 0);
     this.db = new SimDatabase(() => this.#storeClock.read());
     this.db.updateSlackMicros = TOUCH_DELAY_MS * 1000;
+    if (options.hasFeed) this.db.keepFeed();
     this.#sizes = {
       maxSegments: random.pick(profile === "grace" ? [2] : [4, 6, 256]),
       mergeSegments: random.pick([2, 4]),

@@ -22,6 +22,8 @@ const FOLLOWERS = `${HISTORY}/follow/followers.ts`;
 const PIECES = `${HISTORY}/read/pieces.ts`;
 const SWEEPER = `${HISTORY}/sweeper.ts`;
 const REMOVAL = `${HISTORY}/attachments/attachment-removal.ts`;
+const FEED = `${HISTORY}/feed`;
+const SIM_FEED = "test/simulation/sim-feed.ts";
 const DATABASE = "test/simulation/sim-database.ts";
 const STORE = "test/simulation/sim-store.ts";
 const ATOMIC_STORE = "test/simulation/atomic-sim-store.ts";
@@ -511,6 +513,56 @@ export const BREAKABLE_RULES: readonly BreakableRule[] = [
     "if (false) {",
   ),
   rule("negative-answers-checked", HEADS, "if (!(await this.isCurrent(record, call))) throw new Again();", ""),
+
+  rule(
+    "place-with-change",
+    SIM_FEED,
+    "const place = this.#place ?? ++this.#last;",
+    "const place = known?.place ?? this.#place ?? ++this.#last;",
+  ),
+  rule(
+    "departure-with-change",
+    SIM_FEED,
+    "if (kind !== null) this.#departures.push({ kind, place, uid, sessionId, past: pastOf(before as SessionRecord) });",
+    "",
+  ),
+  rule(
+    "read-before-open",
+    SIM_FEED,
+    "const end = Math.min(this.#last + 1, ...this.#open.keys());",
+    "const end = this.#last + 1;",
+  ),
+  rule(
+    "heard-before-or-after",
+    `${FEED}/told-change.ts`,
+    "if (!held(selection, change.uid, change.past, digest)) return null;",
+    "if (now === null || !holds(selection, now.record)) return null;",
+  ),
+  rule(
+    "successor-told-after",
+    `${FEED}/session-states.ts`,
+    "const isTold = now === undefined || (placeOf.get(now.record.uid) ?? 0) > place;",
+    "const isTold = true;",
+  ),
+  rule(
+    "settled-before-untold",
+    `${FEED}/feed-tail.ts`,
+    "const place = Math.min(told, first === null ? Number.POSITIVE_INFINITY : first - 1);",
+    "const place = told;",
+  ),
+  rule(
+    "attached-before-read",
+    `${FEED}/feed-readers.ts`,
+    "const queue = attach();",
+    `let late: FeedQueue | undefined;
+     const queue = {
+       check() {},
+       taken() {},
+       isStale: false,
+       isEmpty: true,
+       next: (ms: number) => (late ??= attach()).next(ms),
+     };`,
+  ),
 ];
 
 function rule(name: string, file: string, statement: string, broken: string): BreakableRule {

@@ -15,6 +15,7 @@ import type {
 import { namesLog, ownerOf, sweepTimeOf, UPDATE_TIME_SLACK_MICROS } from "../../src/storage/history/record-facts.js";
 import type { RunningUsage } from "../../src/storage/history/running-usage.js";
 import { AttachmentMemory } from "../../src/storage/memory/attachment-memory.js";
+import { SimFeed } from "./sim-feed.js";
 
 /** The row at one place of a log: a message, or a seal when `entry` is null. */
 export interface Row {
@@ -67,6 +68,8 @@ export class SimDatabase {
   readonly #owners: Set<string>;
   /** Rows and pieces of attachments, and an index of what names them. */
   readonly attachments: AttachmentMemory;
+  /** Set by `keepFeed`. */
+  feed: SimFeed | undefined;
   readonly #nowMs: () => number;
 
   constructor(nowMs: () => number, shared: SharedTables = sharedTables()) {
@@ -74,6 +77,13 @@ export class SimDatabase {
     this.#logs = shared.logs;
     this.#owners = shared.owners;
     this.attachments = shared.attachments;
+  }
+
+  /** Keeps a feed of the records from now on. */
+  keepFeed(): void {
+    const recordOf = (uid: string) => this.#records.get(uid)?.record;
+    const slackMs = () => this.updateSlackMicros / 1000;
+    this.feed = new SimFeed({ timeMs: () => this.timeMs(), recordOf, slackMs });
   }
 
   /** The store's time. */
@@ -244,8 +254,10 @@ export class SimDatabase {
     const found = this.#records.get(ownerOf(log));
     const nowMicros = Math.floor(this.#nowMs() * 1000);
     if (!found || found.record.deleted) return;
-    if (found.record.updateTimeMicros >= nowMicros - this.updateSlackMicros) return;
-    this.#put({ ...found.record, updateTimeMicros: nowMicros }, found.write);
+    const { updateTimeMicros } = found.record;
+    if (Math.abs(nowMicros - updateTimeMicros) <= this.updateSlackMicros) return;
+    const touched = { ...found.record, updateTimeMicros: Math.max(updateTimeMicros, nowMicros) };
+    this.#put(touched, found.write, { isTouched: true });
   }
 
   listSweepable(untilMs: number, limit: number): SessionRecord[] {
@@ -340,9 +352,11 @@ export class SimDatabase {
     else this.attachments.deletePieces(target);
   }
 
-  #put(record: SessionRecord, write: object): void {
+  #put(record: SessionRecord, write: object, { isTouched = false } = {}): void {
+    const before = this.#records.get(record.uid)?.record;
     this.#owners.add(record.uid);
     this.#records.set(record.uid, { record: deepFreeze(structuredClone(record)), write });
+    this.feed?.note(before, record, isTouched);
   }
 }
 

@@ -10,6 +10,8 @@ export interface SimOptions {
   readonly profile?: ProfileName | undefined;
   /** Records every step, for the schedule of a failing seed. */
   readonly trace?: boolean;
+  /** Whether the store keeps a feed of its sessions. Only the atomic one can. */
+  readonly hasFeed?: boolean;
   /** What the engines of all processes are given in addition. */
   readonly engine?: EngineOptions;
 }

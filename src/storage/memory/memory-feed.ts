@@ -46,9 +46,11 @@ export class MemoryFeed {
     { atMs, isTouched }: { readonly atMs: number; readonly isTouched: boolean },
   ): void {
     if (!isTouched && !changesFeed(before, after)) return;
+    // Rule: place-with-change.
     const place = ++this.#last;
     const { uid, sessionId } = after;
     const departure = departureOf(before, after);
+    // Rule: departure-with-change.
     if (departure !== null) {
       const past = pastOf(before as SessionRecord);
       this.#entries.push({ kind: departure, place, uid, sessionId, past, atMs });

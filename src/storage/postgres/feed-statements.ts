@@ -1,6 +1,10 @@
 import { RECORD } from "./rows.js";
 
-/** Transactions before this one have ended, so that nothing that they have written becomes visible any more. */
+/**
+ * Transactions before this one have ended, so that nothing that they have written becomes visible any more.
+ *
+ * Rule: read-before-open.
+ */
 const OLDEST_RUNNING = "txid_snapshot_xmin(txid_current_snapshot())";
 
 /**

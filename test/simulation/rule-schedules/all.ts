@@ -6,6 +6,7 @@ import { BIN_SCHEDULES } from "./bin-schedules.js";
 import { DRAFT_SCHEDULES } from "./draft-schedules.js";
 import { EDIT_SCHEDULES } from "./edit-schedules.js";
 import { ERASE_SCHEDULES } from "./erase-schedules.js";
+import { FEED_SCHEDULES } from "./feed-schedules.js";
 import { FORK_SCHEDULES } from "./fork-schedules.js";
 import type { RuleSchedule } from "./scenes.js";
 import { SWEEP_SCHEDULES } from "./sweep-schedules.js";
@@ -20,6 +21,7 @@ export const RULE_SCHEDULES: readonly RuleSchedule[] = [
   ...ACCESS_SCHEDULES,
   ...ATTACHMENT_SCHEDULES,
   ...BIN_SCHEDULES,
+  ...FEED_SCHEDULES,
 ];
 
 /** Runs the schedule of a rule. Resolves to its outcome. */

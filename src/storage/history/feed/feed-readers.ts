@@ -154,6 +154,7 @@ export class FeedReaders {
     let done = start;
     try {
       for (let isFirst = true; ; isFirst = false) {
+        // Rule: attached-before-read.
         const queue = attach();
         queue.check();
         const { settled } = tail;

@@ -114,8 +114,9 @@ export class FeedTail {
   get settled(): FeedPosition {
     const { nowMs: timeMs } = this.#ends as FeedEnds;
     const first = this.#unsettled.firstPlace;
-    // Whoever resumes has not heard yet of appends that left a place as it was.
     const told = this.#late?.final ?? toldUpTo(this.#cursor);
+    // Whoever resumes has not heard yet of appends that left a place as it was.
+    // Rule: settled-before-untold.
     const place = Math.min(told, first === null ? Number.POSITIVE_INFINITY : first - 1);
     return { place: Math.max(0, place), timeMs };
   }

@@ -49,6 +49,7 @@ export function eventFor(
     return { kind: change.madeAt > since ? "created" : "changed", session: change.now.session };
   }
   if (now !== null && holds(selection, now.record)) return null;
+  // Rule: heard-before-or-after.
   if (!held(selection, change.uid, change.past, digest)) return null;
   const isSeen = now !== null && (!selection.isBound || (now.record.owner ?? "") === selection.owner);
   return isSeen ? { kind: "changed", session: now.session } : { kind: "deleted", sessionId: change.sessionId };
