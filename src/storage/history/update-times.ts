@@ -39,9 +39,9 @@ export class UpdateTimes {
 
   /**
    * Writes the time of a session at once when the stored one is more than a minute old, or a minute ahead because a
-   * clock was set back; otherwise returns undefined. This runs beside an append and is awaited with it. So lists order a
-   * session by a time that is at most a minute older than its last acknowledged append, even if this process is killed
-   * before it writes the times that it has noted.
+   * clock was set back; otherwise returns undefined. This runs beside an append and is awaited with it. So lists order
+   * a session by a time that is at most a minute older than its last acknowledged append, even if this process is
+   * killed before it writes the times that it has noted.
    */
   writeOld({ record }: Head, call: Call | undefined): Promise<void> | undefined {
     const { store, options } = this.#context;
