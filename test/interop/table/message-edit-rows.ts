@@ -30,6 +30,21 @@ export const MESSAGE_EDIT_ROWS: readonly Row[] = [
   },
   {
     rpc: "MessageService.UpdateMessage",
+    what: "only the usage",
+    given: GIVEN,
+    request: {
+      sessionId: "s",
+      messageId: "m2",
+      message: { info: { usage: { model: "m", inputTokens: "3" } } },
+      updateMask: "info.usage",
+    },
+    answer: {
+      ...answered("m2", 2, 1),
+      info: { ...(answered("m2", 2, 1).info as Json), usage: { model: "m", inputTokens: "3" } },
+    },
+  },
+  {
+    rpc: "MessageService.UpdateMessage",
     what: "the content that the message already has",
     given: GIVEN,
     request: { sessionId: "s", messageId: "m2", message: message("m2", 2) },

@@ -6,9 +6,10 @@ import { maskableFields, maskedFields } from "../../../src/api/field-mask.js";
 const requestWith = (...paths: string[]) => create(UpdateMessageRequestSchema, { updateMask: { paths } });
 
 test("a mask names fields of its own request only", () => {
-  expect(maskedFields(requestWith("parts", "info.role"))).toEqual(["parts", "info.role"]);
+  const fields = ["parts", "info.metadata", "info.role", "info.usage"];
+  expect(maskedFields(requestWith(...fields))).toEqual(fields);
   expect(() => maskedFields(requestWith("parts", "title"))).toThrow(
-    'update_mask names "title"; it may name parts, info.metadata, info.role',
+    'update_mask names "title"; it may name parts, info.metadata, info.role, info.usage',
   );
 });
 
