@@ -118,6 +118,7 @@ export function readsOf(database: PostgresLogDatabase): Calls {
     ...Object.fromEntries(lists),
     "the time": () => store.timeMs(),
     todos: () => store.readTodos(),
+    "a register": () => database.registers.read("place"),
   };
 }
 
@@ -189,6 +190,10 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
   const table = store.attachments as AttachmentTable;
   const target = `${uid}.a`;
   const namingAt = (seq: number) => naming(log, seq, [`own ${seq}`, target], ["shared", BIG.target]);
+  const setRegister = async () => {
+    const { revision = 0 } = (await database.registers.read("place")) ?? {};
+    return database.registers.replace("place", "here", revision);
+  };
   const setTodos = async () => store.replaceTodos([], (await store.readTodos()).revision);
   return {
     "a new session": () => created(store, uid, { parentId: "parent", labels: { all: "", some: "7" } }),
@@ -234,6 +239,7 @@ export function writesOf(database: PostgresLogDatabase, uid: string): Calls {
       await store.publishRecord({ ...made, markedAtMs: null });
     },
     todos: async () => [await setTodos(), await setTodos()],
+    "a register": async () => [await setRegister(), await setRegister()],
     "what to sweep": () => store.listSweepable(1e9, PAGE.limit),
     "nothing to sweep": () => store.listSweepable(0, PAGE.limit),
     "sessions with drafts": () => store.listDrafting("", PAGE.limit),

@@ -206,6 +206,7 @@ describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
       /\) WITH \(autovacuum_vacuum_insert_scale_factor = 0\.05\);/,
       ") PARTITION BY HASH (uid);",
     );
+    const ofAll = /^-- (CREATE INDEX .*)$/m.exec(sql)?.[1] as string;
     const parts = [0, 1].map(
       (i) =>
         `CREATE TABLE divided.messages_${i} PARTITION OF divided.messages FOR VALUES WITH (MODULUS 2, REMAINDER ${i})`,
@@ -214,7 +215,14 @@ describe.skipIf(!server)("after an erasure in PostgreSQL", () => {
     const divided = new URL(url);
     divided.searchParams.set("schema", "divided");
     await database.close();
-    database = await PostgresLogDatabase.connect(divided.href, { search: "all" });
+    const connect = () => PostgresLogDatabase.connect(divided.href, { search: "all" });
+    const { code, message } = await connect().then(String, (error) => error);
+    expect([code, message]).toEqual([
+      "failed_precondition",
+      expect.stringContaining(`is divided, while others write; run ${ofAll.slice(0, -1)}`),
+    ]);
+    await query(url, ofAll);
+    database = await connect();
     provider = new LogHistoryProvider(database.namespace("default"), { search: "all" });
     await provider.createSession({ sessionId: "s" });
     await provider.logMessages("s", [says("short", "hunter1")]);

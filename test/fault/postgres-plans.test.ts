@@ -211,6 +211,7 @@ async function fill(s: string): Promise<void> {
       SELECT uid, log, seq, name, '${BIG.uid}', CASE name WHEN 'shared' THEN '.a1' ELSE '.' || name END
       FROM ${s}.messages, unnest(ARRAY['shared', 'a' || seq]) AS name`,
     `INSERT INTO ${s}.todos SELECT 'n' || n, 1, '[]' FROM generate_series(1, 1000) AS n`,
+    `INSERT INTO ${s}.registers (name, revision, body) SELECT 'n' || n, 1, '' FROM generate_series(1, 1000) AS n`,
   );
 }
 

@@ -30,6 +30,7 @@ const NEEDED: Readonly<Record<SearchScope, readonly SearchIndex[]>> = {
 };
 const OLDEST_SERVER = 140_000;
 const INSUFFICIENT_PRIVILEGE = "42501";
+const UNSUPPORTED = "0A000";
 /** Another process makes the same index: it is there already, or was made or dropped meanwhile. */
 const OTHERS_AT_WORK: ReadonlySet<string> = new Set(["42P07", "42704", "23505", "40P01", "XX000"]);
 const WAIT_MS = 500;
@@ -220,6 +221,11 @@ async function indexedScope(pool: PostgresPool, schema: string): Promise<SearchS
   return undefined;
 }
 
+function needsScript(schema: string, name: SearchIndex, cause: Error): DomainError {
+  const text = `Index ${name} is missing, and PostgreSQL makes none on ${quoted(schema)}.messages, which is divided, while others write; run ${searchIndexSql(schema, name, false)}`;
+  return new DomainError("failed_precondition", text, { cause });
+}
+
 /**
  * Makes an index while others write. What an earlier attempt has left half made is dropped first, unless somebody is
  * still making it.
@@ -239,6 +245,7 @@ async function ensureIndex(pool: PostgresPool, schema: string, name: SearchIndex
       try {
         for (const statement of statements) await client.query(statement);
       } catch (error) {
+        if (error instanceof pg.DatabaseError && error.code === UNSUPPORTED) throw needsScript(schema, name, error);
         const isOthers = error instanceof pg.DatabaseError && OTHERS_AT_WORK.has(error.code ?? "");
         if (!isOthers || ++attempts === MOST_ATTEMPTS) throw error;
         await sleep(WAIT_MS);

@@ -32,7 +32,7 @@ const OWNERS: Readonly<Record<Kind, string>> = {
 /** A session, and tickets for it from when it was there. */
 export interface Subject {
   readonly sessionId: string;
-  /** A word that only this session's title, messages and drafts hold. */
+  /** A word that only this session's title, messages, drafts and notes hold. */
   readonly secret: string;
   readonly tickets: { readonly read: string; readonly write: string };
 }
@@ -79,10 +79,10 @@ export class AccessBed {
     return new AccessBed(server, folder, { ...keys, "bound token": token });
   }
 
-  /** What the caller sends. A ticket opens the session if that is the caller's own, and otherwise this one. */
+  /** What the caller sends. A ticket opens the session if that is or was the owner's, and otherwise `own`. */
   credentialOf(caller: Caller, kind: Kind, subject: Subject, own: Subject): string {
     if (!caller.startsWith("ticket")) return this.#credentials[caller] as string;
-    const { tickets } = kind === "deleted" || kind === "expired" ? subject : own;
+    const { tickets } = OWNERS[kind] === OWNER ? subject : own;
     return caller === "ticket to read" ? tickets.read : tickets.write;
   }
 
@@ -91,7 +91,7 @@ export class AccessBed {
     return `fresh-${++this.#made}`;
   }
 
-  /** Makes a session of this kind, with messages, a draft and tickets. */
+  /** Makes a session of this kind, with messages, a note, a draft and tickets. */
   async make(kind: Kind): Promise<Subject> {
     const number = ++this.#made;
     const [sessionId, secret] = [`session-${number}`, `secret${number}x`];
@@ -106,6 +106,8 @@ export class AccessBed {
     const part = { type: "text", text: secret, attachment: { attachmentId: "a" } };
     const draft = { info: { id: "open", role: "user" }, parts: [part] };
     await this.admin("POST", `/session/${sessionId}/draft`, { message: draft });
+    const note = { annotationId: "n1", messageId: "m1", text: secret };
+    await this.admin("POST", `/session/${sessionId}/annotation`, note);
     const [read, write] = await Promise.all(["read", "write"].map((scope) => this.#ticket(sessionId, scope)));
     if (kind === "deleted") await this.admin("DELETE", `/session/${sessionId}`);
     const expireTime = "2001-01-01T00:00:00Z";

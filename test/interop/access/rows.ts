@@ -136,6 +136,21 @@ export const ACCESS_ROWS: Readonly<Record<Rpc, AccessRow | readonly AccessRow[]>
   "AttachmentService.GetAttachment": { ...READ, request: (sessionId) => ({ sessionId, attachmentId: "a" }) },
   "AttachmentService.ListAttachments": { ...READ, request: (sessionId) => ({ sessionId }) },
   "AttachmentService.DeleteAttachment": { ...WRITE, request: (sessionId) => ({ sessionId, attachmentId: "none" }) },
+  "AnnotationService.CreateAnnotation": {
+    ...WRITE,
+    isDestructive: true,
+    request: (sessionId) => ({ sessionId, annotation: { annotationId: "new", messageId: "m1", thumb: "up" } }),
+  },
+  "AnnotationService.ListAnnotations": { ...READ, request: (sessionId) => ({ sessionId }) },
+  "AnnotationService.UpdateAnnotation": {
+    ...WRITE,
+    request: (sessionId) => ({ sessionId, annotationId: "n1", annotation: { thumb: "down" }, updateMask: "thumb" }),
+  },
+  "AnnotationService.DeleteAnnotation": {
+    ...WRITE,
+    isDestructive: true,
+    request: (sessionId) => ({ sessionId, annotationId: "n1" }),
+  },
   "TodoService.ListTodos": {
     scope: "read",
     ticket: "none",
