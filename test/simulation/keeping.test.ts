@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { simulateKeeping } from "./keeping.js";
 
-const SEEDS = Number(process.env.SIM_SEEDS ?? 100);
+const SEEDS = Number(process.env.SIM_SEEDS ?? 60);
 const FIRST = Number(process.env.SIM_FIRST ?? 1);
 
 it.each(["atomic", "weak"] as const)(

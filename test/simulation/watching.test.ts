@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { simulateWatching } from "./watching.js";
 
-const SEEDS = Number(process.env.SIM_SEEDS ?? 60);
+const SEEDS = Number(process.env.SIM_SEEDS ?? 40);
 const FIRST = Number(process.env.SIM_FIRST ?? 1);
 
 it("readers of the feed that stop, resume and lose their process hold the list of the store in the end", async () => {

@@ -2,14 +2,14 @@ import { simulateWatching } from "../watching.js";
 import { settle, type World } from "../world.js";
 import { type RuleSchedule, sessionOf } from "./scenes.js";
 
-/** Rules of the feed. Most are broken in random runs with seeds of which one shows that the rule is needed. */
+/** Rules of the feed. Most are broken in a random run whose seed shows that the rule is needed. */
 export const FEED_SCHEDULES: readonly RuleSchedule[] = [
-  watching("place-with-change", 1, 5),
-  watching("departure-with-change", 1, 5),
-  watching("read-before-open", 5, 12),
-  watching("heard-before-or-after", 1, 5),
-  watching("settled-before-untold", 36, 40),
-  watching("attached-before-read", 1, 5),
+  watching("place-with-change", 2),
+  watching("departure-with-change", 1),
+  watching("read-before-open", 8),
+  watching("heard-before-or-after", 1),
+  watching("settled-before-untold", 38),
+  watching("attached-before-read", 1),
   {
     rule: "successor-told-after",
     store: "atomic",
@@ -31,21 +31,19 @@ export const FEED_SCHEDULES: readonly RuleSchedule[] = [
   },
 ];
 
-function watching(rule: string, firstSeed: number, lastSeed: number): RuleSchedule {
+function watching(rule: string, seed: number): RuleSchedule {
   return {
     rule,
     store: "atomic",
     what: "readers that resume while others write",
     good: "nothing missed",
     async run() {
-      for (let seed = firstSeed; seed <= lastSeed; seed++) {
-        try {
-          await simulateWatching(seed);
-        } catch (error) {
-          return `Seed ${seed}: ${(error as Error).message}`;
-        }
+      try {
+        await simulateWatching(seed);
+        return "nothing missed";
+      } catch (error) {
+        return (error as Error).message;
       }
-      return "nothing missed";
     },
   };
 }
