@@ -2,7 +2,7 @@ import { type Db, type DbOptions, MongoClient, type MongoClientOptions, ReadConc
 import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { SearchOption } from "../../domain/search.js";
-import type { LogDatabase, LogStore, StoreFigures } from "../history/log-store.js";
+import type { LogDatabase, LogStore, RegisterTable, StoreFigures } from "../history/log-store.js";
 import { AnsweredConnection } from "./answered-connection.js";
 import { hasNow } from "./feed-places.js";
 import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
@@ -52,7 +52,7 @@ const CONCERNS: DbOptions = {
 /** A database on a MongoDB server, with one client and its connection pool. */
 export class MongoLogDatabase implements LogDatabase {
   readonly name: string;
-  readonly registers: MongoRegisters;
+  readonly registers: RegisterTable;
   /** For the driver's own events. `close` closes it. */
   readonly client: MongoClient;
   readonly #shared: MongoShared;

@@ -2,7 +2,7 @@ import { type Call, closeLimit, endsBy } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Limits } from "../../domain/limits.js";
 import type { SearchOption } from "../../domain/search.js";
-import type { LogDatabase, LogStore, StoreFigures, VacuumOptions } from "../history/log-store.js";
+import type { LogDatabase, LogStore, RegisterTable, StoreFigures, VacuumOptions } from "../history/log-store.js";
 import type { SearchIndexer } from "../history/search-indexer.js";
 import { fromColumn } from "../text-column.js";
 import { AppendGroups } from "./append-groups.js";
@@ -48,7 +48,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 /** A schema of a PostgreSQL database, with a pool of connections. */
 export class PostgresLogDatabase implements LogDatabase {
   readonly name: string;
-  readonly registers: PostgresRegisters;
+  readonly registers: RegisterTable;
   readonly #schema: string;
   /** Leads to the server past a pooler, if such a URL is known. */
   readonly #directUrl: string;

@@ -1,6 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import type { SearchOption } from "../../domain/search.js";
-import { type LogDatabase, MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
+import { type LogDatabase, MOST_UNINDEXED, type RegisterTable, type StoreFigures } from "../history/log-store.js";
 import type { SearchNotices } from "../history/search-builder.js";
 import { DatabaseFiles } from "./database-files.js";
 import { FileCleaner } from "./file-cleaner.js";
@@ -35,7 +35,7 @@ interface SqliteParts {
 /** A SQLite file that any number of processes on one machine may open. */
 export class SqliteLogDatabase implements LogDatabase {
   readonly name: string;
-  readonly registers: SqliteRegisters;
+  readonly registers: RegisterTable;
   readonly #connection: SqliteConnection;
   readonly #now: () => number;
   readonly #cleaner: FileCleaner | undefined;
