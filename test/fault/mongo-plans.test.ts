@@ -1,6 +1,12 @@
 import { type Db, Long, ObjectId } from "mongodb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AttachmentTable, FeedTable, LogStore } from "../../src/storage/history/log-store.js";
+import type {
+  AttachmentTable,
+  FeedTable,
+  LogStore,
+  RecordBin,
+  RecordQueries,
+} from "../../src/storage/history/log-store.js";
 import type { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
 import { naming, stored } from "../contract/log-store/attachment-fixtures.js";
 import { created, entry, next, replaced, T0 } from "../contract/log-store/fixtures.js";
@@ -193,6 +199,11 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     });
     const dead = await store.replaceRecord(next(cut, { deleted: true }), cut.revision);
     await everyFeedCommand(store.feed as FeedTable);
+    await everyQuery(store.queries as RecordQueries);
+    await everyBinCommand(store.bin as RecordBin);
+    const range = { log, first: 1, last: 2 };
+    await store.readUsage([range, { ...range, log: `${uid}.2` }], 10);
+    await store.readUsageEnds([range, { ...range, log: `${uid}.2` }]);
     await store.listSweepable(0, 10);
     await store.listDrafting("", 10);
     await store.listExpired({ expireTimeMicros: T0, updateTimeMicros: T0 }, 10);
@@ -207,6 +218,39 @@ async function everyCommand(): Promise<readonly SentCommand[]> {
     await store.replaceTodos([], (await store.readTodos()).revision);
     await small.figures();
   });
+}
+
+/** Every order with every single condition, and with all of them. */
+async function everyQuery(queries: RecordQueries): Promise<void> {
+  const all = {
+    owner: "ada",
+    labels: ["a=1", "b="],
+    titleWords: ["kyoto", "may"],
+    updatedSinceMicros: T0,
+    updatedUntilMicros: T0 + 9,
+  };
+  const single = Object.entries(all).map(([name, value]) => ({ parentId: "", [name]: value }));
+  const filters = [{ parentId: "" }, { parentId: "parent" }, ...single, { parentId: "parent", ...all }];
+  const orders = (["update_time", "create_time", "title"] as const).flatMap((by) =>
+    [false, true].map((descending) => ({ by, descending })),
+  );
+  for (const filter of filters) {
+    await queries.count(filter, 10);
+    for (const order of orders) {
+      const after = { key: order.by === "title" ? "kyoto" : T0 + 5, sessionId: "s" };
+      await queries.find({ ...filter, order }, { limit: 10 });
+      await queries.find({ ...filter, order }, { limit: 10, after });
+    }
+  }
+  await queries.sample(10);
+}
+
+async function everyBinCommand(bin: RecordBin): Promise<void> {
+  for (const filter of [{}, { owner: "ada" }, { sessionId: "s" }]) {
+    await bin.list(filter, { limit: 10 });
+    await bin.list(filter, { limit: 10, after: { deleteTimeMicros: T0, sessionId: "s" } });
+  }
+  await bin.listDue(T0, 10);
 }
 
 async function everyFeedCommand(feed: FeedTable): Promise<void> {

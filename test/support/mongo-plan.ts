@@ -27,13 +27,13 @@ export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
 /**
  * The index that serves the filter and the order of a command, by the rules that every planner follows: first the
  * fields that must be equal, then the fields of the order, then one range. Among several indexes, the one that uses
- * most of the filter. An index of documents that have a field serves only filters that ask for it. Null when there is
+ * most of the filter; or only the index that the command names. An index of documents that have a field serves only filters that ask for it. Null when there is
  * none.
  */
 export function servingKey({ name, command }: SentCommand): string | null {
   const [statement] = (command.updates ?? command.deletes ?? [command]) as Document[];
   const [stage] = (command.pipeline ?? []) as Document[];
-  const filter = (statement?.q ?? statement?.filter ?? statement?.query ?? stage?.$match ?? {}) as Document;
+  const filter = flattened((statement?.q ?? statement?.filter ?? statement?.query ?? stage?.$match ?? {}) as Document);
   const sort = Object.keys((command.sort as Document) ?? {});
   const keys = [
     { name: "_id_", fields: ["_id"] },
@@ -42,9 +42,15 @@ export function servingKey({ name, command }: SentCommand): string | null {
         collection === command[name] && (ifPresent === undefined || asksFor(filter[ifPresent])),
     ).map((index) => ({ name: index.name, fields: Object.keys(index.key) })),
   ];
-  const rated = keys.map((key) => ({ name: key.name, used: usedFields(key.fields, filter, sort) }));
+  const hinted = keys.filter((key) => command.hint === undefined || key.name === command.hint);
+  const rated = hinted.map((key) => ({ name: key.name, used: usedFields(key.fields, filter, sort) }));
   const best = rated.reduce((one, other) => (other.used > one.used ? other : one));
   return best.used > 0 ? best.name : null;
+}
+
+/** A filter with the conditions of its `$and` beside the others. */
+function flattened({ $and = [], ...filter }: Document): Document {
+  return Object.assign({}, ...($and as Document[]), filter) as Document;
 }
 
 /**
