@@ -83,6 +83,36 @@ describe("export and import", () => {
     expect(stored.map(({ annotations }) => annotations.length)).toEqual([4, 5]);
   });
 
+  it("keep usage and its sums, of a session and apart from them what its fork inherited", async () => {
+    const usage = {
+      model: "m",
+      provider: "p",
+      inputTokens: 10,
+      cost: "0.1",
+      currency: "USD",
+      durationMicros: 1_500_000,
+    };
+    const parts = [{ id: "", type: "text", text: "x" }];
+    const says = (id: string) => [{ id, role: "assistant", parts, usage }];
+    await use(from, async ({ sessions }) => {
+      await sessions.appendMessages("s", says("m1"), { createSession: true });
+      await sessions.forkSession("s", { newSessionId: "fork" });
+      await sessions.appendMessages("fork", says("m2"));
+    });
+    await exportSessions(target(from), file);
+    await importSessions(target(to), file);
+    const used = async ({ sessions }: RootPool) => ({
+      messages: (await sessions.getMessages("fork")).map((message) => message.usage),
+      sessions: await Promise.all(["s", "fork"].map((id) => sessions.getSession(id))),
+      sums: (await sessions.sumUsage({ groupBy: "session", limit: 9 })).rows,
+    });
+    const [restored, stored] = [await use(to, used), await use(from, used)];
+    expect(restored).toEqual(stored);
+    expect(stored.messages).toEqual([usage, usage]);
+    expect(stored.sessions[1]).toMatchObject({ usage: { calls: 1 }, inheritedUsage: { calls: 1 } });
+    expect(stored.sums.map(({ calls }) => calls)).toEqual([1, 1]);
+  });
+
   it("make tokens of the old store invalid in the new one", async () => {
     const { next, at } = await use(from, async (pool) => {
       await fill(pool);
