@@ -27,8 +27,8 @@ export async function explain(db: Db, { command }: SentCommand): Promise<Plan> {
 /**
  * The index that serves the filter and the order of a command, by the rules that every planner follows: first the
  * fields that must be equal, then the fields of the order, then one range. Among several indexes, the one that uses
- * most of the filter; or only the index that the command names. An index of documents that have a field serves only filters that ask for it. Null when there is
- * none.
+ * most of the filter, or only the index that the command names. An index of documents that have a field serves only
+ * filters that ask for it. Null when there is none.
  */
 export function servingKey({ name, command }: SentCommand): string | null {
   const [statement] = (command.updates ?? command.deletes ?? [command]) as Document[];
