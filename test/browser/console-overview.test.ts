@@ -57,6 +57,16 @@ await describeWith("what is new in the console", findBrowser, (browserPath) => {
     expect(await page.locator(".item-new").count()).toBe(0);
   });
 
+  it("shows a page as often as it is opened", async () => {
+    const { page } = open;
+    await open.goTo("/");
+    const headings = { sessions: "Sessions", usage: "Usage", todos: "Todos" };
+    for (const name of ["sessions", "usage", "sessions", "usage", "todos", "usage"] as const) {
+      await page.locator(`a[href="#/${name}"]`).first().click();
+      await page.getByRole("heading", { name: headings[name], exact: true }).waitFor();
+    }
+  });
+
   it("keeps the tools of a message in view, however far it is scrolled", async () => {
     const { page } = open;
     await append("long", "m1", "A line.\n\n".repeat(200));

@@ -8,7 +8,8 @@ export function lazy<Props extends object>(
 ): FunctionComponent<Props & { readonly key?: unknown }> {
   let loaded: FunctionComponent<Props> | undefined;
   return function Lazy(props: Props) {
-    const [, setView] = useState(loaded);
+    // As a function, the view itself would be called for the first state.
+    const [, setView] = useState(() => loaded);
     const [hasFailed, setFailed] = useState(false);
     useEffect(() => {
       if (loaded !== undefined || hasFailed) return;

@@ -3,6 +3,7 @@ import type { SearchHit } from "../api/calls.js";
 import { ApiError, apiKey, CODE } from "../api/http.js";
 import { MessageSearch, piecesOf, type SearchFilter, searchesAll, searchFilterOf } from "../state/message-search.js";
 import { linkTo, sessionLink } from "../state/route.js";
+import { ALL, queryOf } from "../state/session-table.js";
 import { clock, dayOf, plural, whole } from "../text/format.js";
 import { fieldOf, Ranges } from "./filter-fields.js";
 import { PageHead } from "./page-head.js";
@@ -12,6 +13,7 @@ import { Said } from "./said.js";
 const TYPING_MS = 300;
 const TEXT_SEARCHED = "Only what was said is searched: no tool calls, their output, reasoning or titles.";
 const ALL_SEARCHED = "Searched are texts, reasoning, names of tools, arguments, outputs and titles.";
+const SEARCHED = searchesAll ? ALL_SEARCHED : TEXT_SEARCHED;
 const ROLES = ["user", "assistant", "tool", "system"];
 
 /** Messages of all sessions by their words, the newest first. Begins with the query of the address. */
@@ -46,7 +48,9 @@ export function Search({ query }: { query: string }) {
         />
         <SearchFilters filter={filter} onChange={setFilter} />
       </search>
-      {state.kind === "idle" && <Said what="empty">{searchesAll ? ALL_SEARCHED : TEXT_SEARCHED}</Said>}
+      {state.kind === "idle" && (
+        <Said what="empty">{hasConditions(filter) ? <NoWords filter={filter} /> : SEARCHED}</Said>
+      )}
       {state.kind === "reading" && <Said what="loading">Searching…</Said>}
       {state.kind === "failed" && <Said what="failed" error={state.error} onRetry={again} />}
       {state.kind === "done" && hits.length > 0 && (
@@ -68,6 +72,21 @@ export function Search({ query }: { query: string }) {
         </button>
       )}
     </main>
+  );
+}
+
+function hasConditions({ role, owner, since, until }: SearchFilter): boolean {
+  return [role, owner, since, until].some((text) => text !== "");
+}
+
+/** Says what is missing, and where the sessions are that the filter names. */
+function NoWords({ filter: { owner, since, until } }: { filter: SearchFilter }) {
+  const query = queryOf({ ...ALL, owner, since, until });
+  return (
+    <>
+      Type a word that the messages hold. The table has{" "}
+      <a href={linkTo({ view: "sessions", query })}>all sessions of this owner and time</a>, with what was asked last.
+    </>
   );
 }
 
@@ -135,8 +154,7 @@ function nothingLine(next: string) {
   if (next !== "") return "Nothing found so far.";
   return (
     <>
-      No message has all of these words. {searchesAll ? ALL_SEARCHED : TEXT_SEARCHED} <code>begin*</code> also finds
-      words that begin so.
+      No message has all of these words. {SEARCHED} <code>begin*</code> also finds words that begin so.
     </>
   );
 }

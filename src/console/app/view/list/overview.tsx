@@ -1,6 +1,6 @@
 import { seeAll, unseenInAll } from "../../state/seen.js";
 import { cutoff } from "../../state/session-filter.js";
-import { sessions } from "../../state/session-list.js";
+import { nextPageToken, sessions } from "../../state/session-list.js";
 import { plural } from "../../text/format.js";
 
 /** Says in a line or two what has changed since yesterday and since the last visit. */
@@ -11,9 +11,7 @@ export function Overview() {
   const unseen = unseenInAll.value;
   return (
     <p class="muted overview">
-      {changed.length === 0
-        ? "Nothing has changed since yesterday."
-        : `${plural(changed.length, "session")} changed since yesterday, ${made.length} of them new.`}
+      {changedLine(changed.length, made.length)}
       {unseen > 0 && (
         <>
           {` ${plural(unseen, "message")} since your last visit. `}
@@ -24,4 +22,12 @@ export function Overview() {
       )}
     </p>
   );
+}
+
+/** The list is sorted by changes. When all of it that was read has changed, more may have. */
+function changedLine(changed: number, made: number): string {
+  if (changed === 0) return "Nothing has changed since yesterday.";
+  const isCut = nextPageToken.value !== "" && changed === sessions.value.length;
+  if (isCut) return `More than ${plural(changed, "session")} changed since yesterday.`;
+  return `${plural(changed, "session")} changed since yesterday, ${made} of them new.`;
 }

@@ -71,6 +71,7 @@ function Table({ comparison }: { comparison: Comparison }) {
                   >
                     {titleOf(session)}
                   </a>
+                  {session.title && <div class="muted">{session.sessionId}</div>}
                 </th>
               ))}
             </tr>

@@ -70,6 +70,8 @@ function Branch({ node, current }: { node: FamilyNode; current: string }) {
           <span class="muted">{sessionId} (deleted)</span>
         )}
         <span class="muted tree-facts">
+          {/* Forks have the title of their source. */}
+          {session?.title && <span>{sessionId} · </span>}
           {session?.parentId && (
             <LeftAt parentId={session.parentId} inherited={Number(session.inheritedCount)} current={current} />
           )}
