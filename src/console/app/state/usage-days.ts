@@ -26,11 +26,14 @@ function localDay(at: Date): string {
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
 }
 
-/** The models with the most calls; the last is `others` when there are more. */
+/**
+ * The models with the most calls, by name, so that each has the same colour whatever the time. The last is `others`
+ * when there are more.
+ */
 export function seriesOf(rows: readonly UsageRow[]): readonly string[] {
   const models = [...sumsBy(rows, modelOf)].sort(([, a], [, b]) => Number(b.calls) - Number(a.calls));
   const names = models.map(([name]) => name);
-  return names.length <= MAX_SERIES + 1 ? names : [...names.slice(0, MAX_SERIES), OTHERS];
+  return names.length <= MAX_SERIES + 1 ? names.sort() : [...names.slice(0, MAX_SERIES).sort(), OTHERS];
 }
 
 export function modelOf({ model }: UsageRow): string {

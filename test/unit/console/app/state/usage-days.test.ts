@@ -27,6 +27,7 @@ it("gives the models with the most calls a colour of their own, and puts the oth
   const values = valuesOf(rows, seriesOf(rows), ({ calls }) => Number(calls));
   expect(values.at(-1)).toEqual({ day: "2026-01-01", series: "others", value: 4 + 3 });
   expect(seriesOf([row("2026-01-01", "", 1)])).toEqual(["unnamed"]);
+  expect(seriesOf([row("2026-01-01", "b", 9), row("2026-01-01", "a", 1)])).toEqual(["a", "b"]);
 });
 
 it("adds up exactly by name", () => {
