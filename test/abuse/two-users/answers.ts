@@ -6,7 +6,7 @@ export interface Answer {
 }
 
 /** Headers that differ from request to request. */
-const VARYING = ["date", "content-length", "content-encoding", "x-request-id"];
+const VARYING = ["date", "content-length", "x-request-id"];
 /** Fields whose values differ from server to server. */
 const VARYING_FIELDS = /time$|token$|^ticket$|^created_at$|^requestId$/i;
 
