@@ -143,7 +143,11 @@ class UserRun {
   async #send(url: string, { method, body }: UserRequest): Promise<Answer> {
     // A server may close an idle connection at the moment at which a request arrives, which must not be repeated.
     const authorization = `Bearer ${this.#user.key}`;
-    const headers = { authorization, "content-type": "application/json", connection: "close" };
+    const headers = {
+      ...{ authorization, "content-type": "application/json", connection: "close" },
+      // Whether an answer is long enough to be compressed depends on its tokens, which are longer on some stores.
+      "accept-encoding": "identity",
+    };
     const answer = await fetch(url, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
