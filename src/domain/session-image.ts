@@ -27,7 +27,7 @@ export interface SessionImage<R> extends SessionFields {
   readonly messages: readonly R[];
   /** All messages that an unrevert would bring back; null when there is nothing to bring back. */
   readonly undo: readonly R[] | null;
-  /** Its annotations, also of messages that an unrevert would bring back; absent when there are none. */
+  /** Its annotations, oldest first, also of messages that an unrevert would bring back; absent when there are none. */
   readonly annotations?: readonly StoredAnnotation[] | undefined;
 }
 

@@ -132,6 +132,26 @@ export function describeAnnotations(subject: StorageProviderSubject): void {
       if (record) expect(record.dropped).toEqual([]);
     });
 
+    it("are in a backup in the order of lists, wherever they are stored", async () => {
+      const { provider } = subject;
+      await sessionWith(provider, "s", ["m1", "m2"]);
+      // Of one message, and changed, so that the places have another order than the times.
+      for (const [id, messageId] of [
+        ["n3", "m1"],
+        ["n2", "m1"],
+        ["n1", "m2"],
+      ] as const) {
+        await provider.createAnnotation("s", note(id, messageId));
+        subject.nowMicros += SECOND;
+      }
+      await provider.createAnnotation("s", note("n0", "m2"));
+      subject.nowMicros += SECOND;
+      await provider.updateAnnotation("s", "n3", { text: "changed" });
+      const snapshot = await provider.snapshotSession("s");
+      const stored = snapshot?.annotations?.map(({ originSessionId, messageTimestampMicros, ...rest }) => rest);
+      expect(stored).toEqual(await list(provider, "s"));
+    });
+
     it("come in pages, of which none skips or repeats any, whatever is removed or added meanwhile", async () => {
       const { provider } = subject;
       await sessionWith(provider, "s", ["m1", "m2"]);

@@ -1,3 +1,4 @@
+import { compareAnnotations, type StoredAnnotation } from "../../../domain/annotation.js";
 import type { AttachmentContent } from "../../../domain/attachment.js";
 import type { Call } from "../../../domain/call.js";
 import { DomainError } from "../../../domain/errors.js";
@@ -66,11 +67,16 @@ export class Snapshots {
       })),
       messages: ranges(visibleSegments(head)),
       undo: undo && ranges(undo.segments),
-      ...(record.annotations && { annotations: (await readAnnotations(this.#context, record, call)).map(toStored) }),
+      ...(record.annotations && { annotations: await this.#annotations(record, call) }),
       isShared: record.forks > 0,
       uid: record.uid,
       atMs,
     };
+  }
+
+  /** In the order of lists, because their places tell only who wrote when, and differ after an import. */
+  async #annotations(record: SessionRecord, call?: Call): Promise<readonly StoredAnnotation[]> {
+    return (await readAnnotations(this.#context, record, call)).map(toStored).sort(compareAnnotations);
   }
 
   /** Implements {@link StorageProvider.readStored}. */
