@@ -250,6 +250,48 @@ export function describeUIUsage(name: string): void {
       await expect(usageIn("continued")).rejects.toThrow(/not_found/);
     });
 
+    it("have each step once, when an answer is saved while its run goes on, and again after it was changed", async () => {
+      const all: object[] = [];
+      const result = await run([FIRST, SECOND], { steps: all });
+      await respond(result, {});
+      const answer = (text: string): UIMessage => ({
+        id: "answer",
+        role: "assistant",
+        parts: [{ type: "text", text }],
+      });
+      const steps: object[] = [];
+      for (const [i, step] of all.entries()) {
+        steps.push(step);
+        await saveUIMessages(client, "growing", [ASK, answer(`step ${i}`)], { run: { steps } });
+      }
+      expect(await numbersIn("growing")).toMatchObject(BOTH);
+      await saveUIMessages(client, "growing", [ASK, answer("step 1, with sources")], { run: result });
+      expect(await numbersIn("growing")).toMatchObject(BOTH);
+    });
+
+    it("have each step once, when a kept answer is changed and saved with its run", async () => {
+      const result = await run([FIRST, SECOND]);
+      let kept: Promise<boolean> | undefined;
+      await respond(result, {
+        consumeSseStream: ({ stream }: { stream: ReadableStream<string> }) => {
+          kept = keepUIMessageStream(client, "kept", stream, { run: result });
+        },
+      });
+      await kept;
+      const [answer] = (await loadUIMessages(client, "kept")) as [UIMessage];
+      await saveUIMessages(client, "kept", [{ ...answer, metadata: { rated: true } }], { run: result });
+      expect(await numbersIn("kept")).toMatchObject(BOTH);
+    });
+
+    it("have a step that has changed nothing in the message", async () => {
+      const answer: UIMessage = { id: "answer", role: "assistant", parts: [{ type: "text", text: "April" }] };
+      const steps = [FIRST, SECOND].map((one) => ({ usage: usageOf(one) }));
+      for (const some of [steps.slice(0, 1), steps, steps]) {
+        await saveUIMessages(client, "silent", [ASK, answer], { run: { steps: some } });
+      }
+      expect(await numbersIn("silent")).toMatchObject({ inputTokens: 230, outputTokens: 27 });
+    });
+
     it("never cost the content, where the server is of an earlier version", async () => {
       const { updateMessage } = client.messages;
       const earlier: SessionPoolClient = {

@@ -10,7 +10,7 @@ import { changedMeanwhile, idOf, isErased, planSave, type SavePlan } from "./sav
 import { deletedSince, forget, hasMet, lastMet, lastSeen, meet, note, seenWith } from "./seen.js";
 import { withEndedCalls } from "./ui-calls.js";
 import { fittedUIMessage, fromUIMessage, haveSameContent, isSame, toUIMessage } from "./ui-message.js";
-import { type UIRun, usageOfRun } from "./ui-usage.js";
+import { spentSteps, type UIRun } from "./ui-usage.js";
 import { SavedUsages } from "./ui-usages.js";
 import { withUsage } from "./usage.js";
 
@@ -95,7 +95,7 @@ export async function saveUIMessages(
   { loaded = [], run }: SaveOptions = {},
 ): Promise<void> {
   const wanted = messages.map(fromUIMessage);
-  const usages = new SavedUsages(messages, await usageOfRun(run));
+  const usages = new SavedUsages(sessionId, messages, await spentSteps(run));
   const seen = messages.length > 0 ? seenWith(sessionId, messages) : new Set(lastMet(client, sessionId));
   for (const { id } of loaded) seen.add(id);
   const isNew = seen.size === 0 && !hasMet(client, sessionId);
@@ -124,6 +124,7 @@ export async function saveUIMessages(
       if (!hasCode(error, Code.Aborted) || attempt === MOST_ATTEMPTS) throw error;
     }
   }
+  usages.noteAll();
   if (messages.length > 0) meet(client, sessionId, messages);
   note(
     sessionId,

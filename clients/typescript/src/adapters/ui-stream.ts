@@ -6,7 +6,15 @@ import { keep } from "./keep.js";
 import { hasMet, meet } from "./seen.js";
 import { hasOpenCalls } from "./ui-calls.js";
 import { DROPPED, fittedUIMessage, fromUIMessage, type StoredPart, wellFormed } from "./ui-message.js";
-import { type SeenTimes, type UIRun, usageOfAnswer, usageOfRun } from "./ui-usage.js";
+import {
+  noteCounted,
+  type SeenTimes,
+  type SpentStep,
+  spentSteps,
+  type UIRun,
+  usageOfAnswer,
+  usageOfSteps,
+} from "./ui-usage.js";
 import { usageField } from "./usage.js";
 
 /** Chunks with something that the model has written. */
@@ -114,13 +122,15 @@ class Keeper {
     const isCut = this.#hasOpenCalls && !this.#isComplete;
     const isInterrupted = errors.length > 0 || this.#isAborted || isCut;
     const metadata = { ...this.#metadata, ...(isInterrupted && { interrupted: true }) };
-    await this.#draft.finish({ metadata, ...(await this.#usage()) });
+    const steps = await spentSteps(this.#run);
+    await this.#draft.finish({ metadata, ...this.#usage(steps) });
+    noteCounted(steps, this.#sessionId, this.#draft.messageId);
     return true;
   }
 
   /** The field of the message. */
-  async #usage() {
-    return usageField(usageOfAnswer(this.#last?.metadata, await usageOfRun(this.#run), this.#times));
+  #usage(steps: readonly SpentStep[]) {
+    return usageField(usageOfAnswer(this.#last?.metadata, usageOfSteps(steps), this.#times));
   }
 
   /**
@@ -135,13 +145,15 @@ class Keeper {
       const { info } = await this.#client.messages.getMessage({ sessionId, messageId });
       const metadata = { ...info?.metadata, interrupted: true };
       // Whoever finished it may have known better.
-      const usage = info?.usage === undefined ? await this.#usage() : {};
+      const steps = info?.usage === undefined ? await spentSteps(this.#run) : [];
+      const usage = info?.usage === undefined ? this.#usage(steps) : {};
       await this.#client.messages.updateMessage({
         sessionId,
         messageId,
         message: { info: { metadata, ...usage } } as NewMessage,
         updateMask: { paths: ["info.metadata", ...("usage" in usage ? ["info.usage"] : [])] },
       });
+      noteCounted(steps, sessionId, messageId);
       return true;
     } catch {
       // It was discarded, or the session was deleted.

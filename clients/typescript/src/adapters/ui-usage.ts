@@ -18,20 +18,54 @@ export type SeenTimes = Pick<Usage, "startTimeMicros" | "firstTokenTimeMicros" |
 /** How long to wait for what a run says once its stream has ended; a run that failed may never say anything. */
 const PATIENCE_MS = 1000;
 
+/** A step of a run, and what it took. */
+export interface SpentStep {
+  readonly step: object;
+  readonly usage: Usage;
+}
+
+/** For each step, the messages whose usage has it, as `nameOfMessage` names them. */
+const counted = new WeakMap<object, Set<string>>();
+
 /**
- * What a run took; undefined when it does not say. Ask only after the stream of the run has ended, because the SDK
- * would otherwise begin to read it as fast as it comes.
+ * The steps of a run that say what they took; a run that only tells a total counts as one step. Ask only after the
+ * stream of the run has ended, because the SDK would otherwise begin to read it as fast as it comes.
  */
-export async function usageOfRun(run: UIRun | undefined): Promise<Usage | undefined> {
+export async function spentSteps(run: UIRun | undefined): Promise<readonly SpentStep[]> {
   try {
     const steps = await soon(run?.steps);
-    const taken = (steps ?? []).map(usageOfStep).filter((usage) => usage !== undefined);
-    if (taken.length > 0) return plusUsages(taken);
-    return usageIn({ usage: await soon(run?.totalUsage) });
+    const spent = (steps ?? []).flatMap((step) => {
+      const usage = usageOfStep(step);
+      return usage === undefined ? [] : [{ step, usage }];
+    });
+    if (spent.length > 0 || run === undefined) return spent;
+    const usage = usageIn({ usage: await soon(run.totalUsage) });
+    return usage === undefined ? [] : [{ step: run, usage }];
   } catch {
     // It failed before a step was complete.
-    return undefined;
+    return [];
   }
+}
+
+/** What steps took together; undefined when none does say. */
+export function usageOfSteps(steps: readonly SpentStep[]): Usage | undefined {
+  return plusUsages(steps.map(({ usage }) => usage));
+}
+
+/** Notes that the usage of a message has these steps. Called once it is stored. */
+export function noteCounted(steps: readonly SpentStep[], sessionId: string, messageId: string): void {
+  const name = nameOfMessage(sessionId, messageId);
+  for (const { step } of steps) counted.set(step, (counted.get(step) ?? new Set()).add(name));
+}
+
+/** The steps that this process has not counted in the usage of a message. */
+export function uncounted(steps: readonly SpentStep[], sessionId: string, messageId: string): readonly SpentStep[] {
+  const name = nameOfMessage(sessionId, messageId);
+  return steps.filter(({ step }) => counted.get(step)?.has(name) !== true);
+}
+
+function nameOfMessage(sessionId: string, messageId: string): string {
+  return JSON.stringify([sessionId, messageId]);
 }
 
 /** The usage of an answer: what its run took or, without a run, what its metadata says, and when it was seen. */
