@@ -4,16 +4,9 @@ import { fail } from "./commands/fail.js";
 import { stopSignal } from "./commands/signals.js";
 import type { TodoFields } from "./commands/todo.js";
 import { auditLogFlag, hideTodosFlag } from "./config/auth-flags.js";
-import {
-  addHealthOptions,
-  addServeOptions,
-  addSweepOptions,
-  readFeedRetention,
-  readRetention,
-  readServeConfig,
-  undeleteFlag,
-} from "./config/config.js";
+import { addHealthOptions, addServeOptions, addSweepOptions, readServeConfig } from "./config/config.js";
 import { parseScope, parseText, parseTime, positive, wholeNumber } from "./config/flags.js";
+import { readFeedRetention, readRetention, undeleteFlag } from "./config/retention-flags.js";
 import { addNamespaceOption, addStorageOption } from "./config/storage-flags.js";
 import { VERSION } from "./version.js";
 

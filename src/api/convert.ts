@@ -2,13 +2,9 @@ import type { JsonObject as ProtoJsonObject } from "@bufbuild/protobuf";
 import {
   type MessageInfo,
   type MessageWithParts,
-  type DraftDelta as ProtoDelta,
-  type Draft as ProtoDraft,
-  type DraftExtended as ProtoDraftExtended,
   type Part as ProtoPart,
   type SearchHit as ProtoSearchHit,
   SearchedField,
-  type WatchMessagesResponse,
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import {
   type MessagePreview as ProtoPreview,
@@ -17,15 +13,12 @@ import {
 } from "../../gen/sessionpool/v1/session_service_pb.js";
 import type { Todo as ProtoTodo } from "../../gen/sessionpool/v1/todo_service_pb.js";
 import type { ChatMessage, MessageChange, NewChatMessage, Part } from "../domain/chat-message.js";
-import type { Draft, DraftDelta } from "../domain/draft.js";
 import { invalidArgument } from "../domain/errors.js";
 import type { JsonObject } from "../domain/json.js";
-import type { FollowEvent } from "../domain/page.js";
 import type { SearchHit } from "../domain/search.js";
 import type { MessagePreview, Session, SessionView } from "../domain/session.js";
 import { storedBodyOf } from "../domain/shown-message.js";
 import type { Todo } from "../domain/todo.js";
-import { encodeResumeToken } from "./page-token.js";
 import { toPartAttachment } from "./part-attachment.js";
 import { fromMessageTimestamp, toTimestamp } from "./timestamps.js";
 import { UndecodedMessage } from "./undecoded-message.js";
@@ -58,7 +51,7 @@ function toInfo(message: ChatMessage, metadata: JsonObject | undefined): Message
   };
 }
 
-function toPart(part: Part): ProtoPart {
+export function toPart(part: Part): ProtoPart {
   return {
     $typeName: "sessionpool.v1.Part",
     id: part.id,
@@ -100,7 +93,7 @@ export function fromMessageChange(field: string, message: MessageWithParts | und
   };
 }
 
-function fromPart(part: ProtoPart): Part {
+export function fromPart(part: ProtoPart): Part {
   const { id, type, text, data, attachment } = part;
   if (attachment === undefined) return { id, type, text, data };
   const { attachmentId, mediaType, name, size, sha256 } = attachment;
@@ -187,107 +180,6 @@ export function fromView(field: string, view: ProtoView): SessionView {
   }
 }
 
-export function toWatchResponse(event: FollowEvent): WatchMessagesResponse {
-  return {
-    $typeName: "sessionpool.v1.WatchMessagesResponse",
-    event: toWatchEvent(event),
-    resumeToken: encodeResumeToken(event.at),
-  };
-}
-
-type EventOf<K extends FollowEvent["kind"]> = Extract<FollowEvent, { readonly kind: K }>;
-
-function toWatchEvent(event: FollowEvent): WatchMessagesResponse["event"] {
-  switch (event.kind) {
-    case "appended":
-      return { case: "appended", value: toMessageWithParts(event.message) };
-    case "updated":
-      return { case: "updated", value: toMessageWithParts(event.message) };
-    case "deleted": {
-      const { messageId, position } = event;
-      return {
-        case: "deleted",
-        value: { $typeName: "sessionpool.v1.Deleted", messageId, position: BigInt(position) },
-      };
-    }
-    case "truncated":
-      return {
-        case: "truncated",
-        value: { $typeName: "sessionpool.v1.Truncated", messageCount: BigInt(event.messageCount) },
-      };
-    case "draft":
-      return { case: "draft", value: toDraft(event.draft) };
-    case "draft_extended":
-      return { case: "draftExtended", value: toDraftExtended(event) };
-    case "draft_ended":
-      return {
-        case: "draftEnded",
-        value: { $typeName: "sessionpool.v1.DraftEnded", messageId: event.messageId, finished: event.finished },
-      };
-    case "heartbeat":
-      return { case: "heartbeat", value: { $typeName: "sessionpool.v1.Heartbeat" } };
-  }
-}
-
-export function toDraft(draft: Draft): ProtoDraft {
-  const { message, version, startTimeMicros, updateTimeMicros, discardWhenAbandoned } = draft;
-  const { timestampMicros } = message;
-  return {
-    $typeName: "sessionpool.v1.Draft",
-    message: {
-      $typeName: "sessionpool.v1.MessageWithParts",
-      info: {
-        $typeName: "sessionpool.v1.MessageInfo",
-        id: message.id,
-        role: message.role,
-        timestamp: timestampMicros === undefined ? undefined : toTimestamp(timestampMicros),
-        metadata: toStruct(message.metadata),
-        sessionId: message.sessionId,
-        originSessionId: message.sessionId,
-        usage: message.usage && toUsage(message.usage),
-      },
-      parts: message.parts.map(toPart),
-    },
-    version: BigInt(version),
-    startTime: toTimestamp(startTimeMicros),
-    updateTime: toTimestamp(updateTimeMicros),
-    discardWhenAbandoned,
-  };
-}
-
-function toDelta(delta: DraftDelta): ProtoDelta {
-  const $typeName = "sessionpool.v1.DraftDelta";
-  if (delta.kind === "append_text") {
-    const { partId, text } = delta;
-    return {
-      $typeName,
-      delta: { case: "appendText", value: { $typeName: "sessionpool.v1.TextDelta", partId, text } },
-    };
-  }
-  const part = toPart(delta.part);
-  return { $typeName, delta: { case: "putPart", value: { $typeName: "sessionpool.v1.PartDelta", part } } };
-}
-
-export function fromDelta({ delta }: ProtoDelta, i: number): DraftDelta {
-  if (delta.case === "appendText") {
-    const { partId, text } = delta.value;
-    return { kind: "append_text", partId, text };
-  }
-  if (delta.case === undefined) throw invalidArgument(`deltas[${i}] is empty: append_text or put_part is required`);
-  const { part } = delta.value;
-  if (part === undefined) throw invalidArgument(`deltas[${i}].put_part.part is required`);
-  return { kind: "put_part", part: fromPart(part) };
-}
-
-function toDraftExtended({ messageId, version, deltas }: EventOf<"draft_extended">): ProtoDraftExtended {
-  return {
-    $typeName: "sessionpool.v1.DraftExtended",
-    messageId,
-    version: BigInt(version),
-    deltas: deltas.map(toDelta),
-  };
-}
-
 export function toTodo(todo: Todo): ProtoTodo {
   const { id, content, status, priority } = todo;
   return { $typeName: "sessionpool.v1.Todo", id, content, status, priority };
@@ -300,6 +192,6 @@ export function fromTodo(field: string, todo: ProtoTodo | undefined): Todo {
 }
 
 /** Only drops `readonly`, which the generated types lack. */
-function toStruct(struct: JsonObject | undefined): ProtoJsonObject | undefined {
+export function toStruct(struct: JsonObject | undefined): ProtoJsonObject | undefined {
   return struct as ProtoJsonObject | undefined;
 }

@@ -12,7 +12,8 @@ import type {
 } from "../../gen/sessionpool/v1/message_service_pb.js";
 import type { ApiContext } from "./api-method.js";
 import { callOf, exactCount } from "./call-options.js";
-import { fromDelta, fromMessageWithParts, toDraft } from "./convert.js";
+import { fromMessageWithParts } from "./convert.js";
+import { fromDelta, toDraft } from "./draft-convert.js";
 import { fromUsage } from "./usage-convert.js";
 
 export async function startDraft(request: StartDraftRequest, context: ApiContext): Promise<StartDraftResponse> {

@@ -30,13 +30,7 @@ import type { FollowPosition, MessageQuery } from "../domain/page.js";
 import { pageLimit } from "../domain/validate-page.js";
 import type { ApiContext, ServiceMethods } from "./api-method.js";
 import { callOf, exactCount, keptOf, listScope, optionalText, ownerFilter } from "./call-options.js";
-import {
-  fromMessageChange,
-  fromMessageWithParts,
-  toMessageWithParts,
-  toSearchHit,
-  toWatchResponse,
-} from "./convert.js";
+import { fromMessageChange, fromMessageWithParts, toMessageWithParts, toSearchHit } from "./convert.js";
 import { discardDraft, extendDraft, finishDraft, listDrafts, startDraft } from "./draft-handlers.js";
 import { maskedFields } from "./field-mask.js";
 import { mapEach } from "./limited-access.js";
@@ -49,6 +43,7 @@ import {
 } from "./page-token.js";
 import { sharingLast } from "./sharing-last.js";
 import { checkBoundsOrder, fromBoundTimestamp } from "./timestamps.js";
+import { toWatchResponse } from "./watch-convert.js";
 
 export const messageMethods: ServiceMethods<typeof MessageService> = {
   appendMessage: { scope: "write", ticket: "write", handle: appendMessage },

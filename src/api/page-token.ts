@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import { crc32 } from "node:zlib";
 import type { AnnotationCursor } from "../domain/annotation.js";
 import type { AttachmentCursor } from "../domain/attachment.js";
 import { invalidArgument } from "../domain/errors.js";
@@ -13,71 +11,34 @@ import type {
 import type { SearchCursor } from "../domain/search.js";
 import { NEWEST_FIRST, orderText, type SessionOrder } from "../domain/session-order.js";
 import type { GroupValues, UsageCursor } from "../domain/usage-groups.js";
+import { decodeToken, digestOf, encodeToken } from "./token-format.js";
 
-/**
- * A token is base64url of `crc32 (4 bytes) | JSON list`; the first two items of the list are the version and the kind.
- * Only tokens that the service gave out are accepted: the checksum finds altered ones, and a different spelling of the
- * same bytes is refused.
- */
-const VERSION = 1;
-const CHECKSUM_BYTES = 4;
 /** The namespace of keys and commands that name none. */
 const DEFAULT_NAMESPACE = "default";
-/**
- * Far more than a token with three ids of the usual limit takes. The checksum does not keep anybody from making others.
- */
-const MOST_CHARACTERS = 64 * 1024;
-
-type Kind =
-  | "messages"
-  | "sessions"
-  | "list"
-  | "deleted"
-  | "search"
-  | "watch"
-  | "attachments"
-  | "annotations"
-  | "feed"
-  | "usage";
-type Scalar = string | number | boolean | null;
-
-/** Types of the fields after version and kind. `?` marks a field that may be null or, at the end, absent. */
-const FIELDS: Record<Kind, string> = {
-  messages: "string boolean boolean integer? integer? string count string count?",
-  sessions: "string integer string string?",
-  list: "string key string",
-  deleted: "integer string string?",
-  search: "string string string?",
-  watch: "string count count",
-  attachments: "string string",
-  usage: "string string string?",
-  annotations: "string string integer string",
-  feed: "string string",
-};
 
 export function encodeAttachmentToken({ sessionUid, attachmentId }: AttachmentCursor): string {
-  return encode("attachments", [sessionUid, attachmentId]);
+  return encodeToken("attachments", [sessionUid, attachmentId]);
 }
 
 export function decodeAttachmentToken(token: string): AttachmentCursor {
-  const [sessionUid, attachmentId] = decode("page_token", "attachments", token) as [string, string];
+  const [sessionUid, attachmentId] = decodeToken("page_token", "attachments", token) as [string, string];
   return { sessionUid, attachmentId };
 }
 
 export function encodeAnnotationToken(cursor: AnnotationCursor): string {
   const { sessionUid, messageId, createTimeMicros, annotationId } = cursor;
-  return encode("annotations", [sessionUid, messageId, createTimeMicros, annotationId]);
+  return encodeToken("annotations", [sessionUid, messageId, createTimeMicros, annotationId]);
 }
 
 export function decodeAnnotationToken(token: string): AnnotationCursor {
-  const fields = decode("page_token", "annotations", token);
+  const fields = decodeToken("page_token", "annotations", token);
   const [sessionUid, messageId, createTimeMicros, annotationId] = fields as [string, string, number, string];
   return { sessionUid, messageId, createTimeMicros, annotationId };
 }
 
 export function encodeMessageToken(cursor: MessageCursor): string {
   const { newestFirst, includeAncestors, sinceMicros, untilMicros } = cursor.query;
-  return encode("messages", [
+  return encodeToken("messages", [
     cursor.sessionUid,
     newestFirst ?? false,
     includeAncestors ?? false,
@@ -91,7 +52,7 @@ export function encodeMessageToken(cursor: MessageCursor): string {
 }
 
 export function decodeMessageToken(token: string): MessageCursor {
-  const fields = decode("page_token", "messages", token);
+  const fields = decodeToken("page_token", "messages", token);
   const [sessionUid, newestFirst, includeAncestors, sinceMicros, untilMicros, log, seq, messageId, ancestor] =
     fields as [string, boolean, boolean, number | null, number | null, string, number, string, number | null];
   const query = {
@@ -118,20 +79,20 @@ export interface SessionList extends SessionFilter {
 /** Lists that earlier versions had keep their tokens. */
 export function encodeSessionToken(cursor: SessionCursor, scope: ListScope): string {
   const { parentId, labels, key, sessionId } = cursor;
-  if (!isPlain(cursor)) return encode("list", [queryDigest(scope, cursor), key, sessionId]);
+  if (!isPlain(cursor)) return encodeToken("list", [queryDigest(scope, cursor), key, sessionId]);
   const digest = listDigest(scope, labels);
-  return encode("sessions", [parentId, key, sessionId, ...(digest === null ? [] : [digest])]);
+  return encodeToken("sessions", [parentId, key, sessionId, ...(digest === null ? [] : [digest])]);
 }
 
 /** Decodes a session token; refuses one that belongs to a list with other filters or order, or of another namespace. */
 export function decodeSessionToken(token: string, list: SessionList, scope: ListScope): SessionCursor {
   if (!isPlain(list)) {
-    const [digest, key, sessionId] = decode("page_token", "list", token) as [string, number | string, string];
+    const [digest, key, sessionId] = decodeToken("page_token", "list", token) as [string, number | string, string];
     const isOfOrder = (typeof key === "string") === (list.order?.by === "title");
     if (isOfOrder && digest === queryDigest(scope, list)) return { ...list, key, sessionId };
     throw invalidArgument("page_token belongs to a list with another namespace, filter or order");
   }
-  const fields = decode("page_token", "sessions", token);
+  const fields = decodeToken("page_token", "sessions", token);
   const [parentId, key, sessionId, digest = null] = fields as [string, number, string, string?];
   if (parentId !== list.parentId) throw invalidArgument("page_token belongs to a list with another parent_id");
   if (digest !== listDigest(scope, list.labels))
@@ -154,12 +115,12 @@ function queryDigest({ namespace, owner }: ListScope, list: SessionList): string
 
 export function encodeDeletedToken(cursor: DeletedSessionCursor, scope: ListScope): string {
   const digest = listDigest(scope);
-  return encode("deleted", [cursor.deleteTimeMicros, cursor.sessionId, ...(digest === null ? [] : [digest])]);
+  return encodeToken("deleted", [cursor.deleteTimeMicros, cursor.sessionId, ...(digest === null ? [] : [digest])]);
 }
 
 /** Decodes a token of a list of deleted sessions; refuses one of another owner or namespace. */
 export function decodeDeletedToken(token: string, owner: string | undefined, scope: ListScope): DeletedSessionCursor {
-  const [deleteTimeMicros, sessionId, digest = null] = decode("page_token", "deleted", token) as [
+  const [deleteTimeMicros, sessionId, digest = null] = decodeToken("page_token", "deleted", token) as [
     number,
     string,
     string?,
@@ -179,12 +140,12 @@ export interface SearchFilter extends ListScope {
 }
 
 export function encodeSearchToken({ place, titles }: SearchCursor, filter: SearchFilter): string {
-  return encode("search", [searchDigest(filter), place, ...(titles === undefined ? [] : [titles])]);
+  return encodeToken("search", [searchDigest(filter), place, ...(titles === undefined ? [] : [titles])]);
 }
 
 /** Decodes a search token; refuses one that belongs to another search. */
 export function decodeSearchToken(token: string, filter: SearchFilter): SearchCursor {
-  const [digest, place, titles] = decode("page_token", "search", token) as [string, string, string?];
+  const [digest, place, titles] = decodeToken("page_token", "search", token) as [string, string, string?];
   if (digest === searchDigest(filter)) return titles == null ? { place } : { place, titles };
   throw invalidArgument(
     "page_token belongs to a search with another namespace, q, label, session_id, owner, role, since or until",
@@ -198,12 +159,12 @@ export interface SumFilter extends ListScope {
 }
 
 export function encodeUsageToken({ sumId, after }: UsageCursor, filter: SumFilter): string {
-  return encode("usage", [sumDigest(filter), sumId, after === undefined ? null : JSON.stringify(after)]);
+  return encodeToken("usage", [sumDigest(filter), sumId, after === undefined ? null : JSON.stringify(after)]);
 }
 
 /** Decodes a token of a sum; refuses one that belongs to another sum. `names`: how many names it is grouped by. */
 export function decodeUsageToken(token: string, filter: SumFilter, names: number): UsageCursor {
-  const fields = decode("page_token", "usage", token);
+  const fields = decodeToken("page_token", "usage", token);
   const [digest, sumId, after = null] = fields as [string, string, (string | null)?];
   if (digest !== sumDigest(filter)) {
     throw invalidArgument("page_token belongs to sums of another namespace, or to another request");
@@ -245,17 +206,12 @@ function listDigest({ namespace, owner }: ListScope, labels: readonly string[] =
   return digestOf([namespace, ...new Set(labels.toSorted())], owner);
 }
 
-function digestOf(texts: readonly (string | object)[], owner: string | undefined): string {
-  const digested = owner === undefined ? texts : [...texts, { owner }];
-  return createHash("sha256").update(JSON.stringify(digested)).digest("base64url").slice(0, 22);
-}
-
 export function encodeResumeToken(at: FollowPosition): string {
-  return encode("watch", [at.sessionUid, at.revision, at.position]);
+  return encodeToken("watch", [at.sessionUid, at.revision, at.position]);
 }
 
 export function decodeResumeToken(token: string): FollowPosition {
-  const fields = decode("resume_token", "watch", token);
+  const fields = decodeToken("resume_token", "watch", token);
   const [sessionUid, revision, position] = fields as [string, number, number];
   return { sessionUid, revision, position };
 }
@@ -270,57 +226,12 @@ export function feedDigest({ namespace, owner, labels }: FeedScope): string {
 
 /** `digest` is that of the scope. */
 export function encodeFeedToken(digest: string, at: string): string {
-  return encode("feed", [digest, at]);
+  return encodeToken("feed", [digest, at]);
 }
 
 /** Decodes a token of a watch of sessions; refuses one that belongs to a watch with other filters. */
 export function decodeFeedToken(token: string, digest: string): string {
-  const [given, at] = decode("resume_token", "feed", token) as [string, string];
+  const [given, at] = decodeToken("resume_token", "feed", token) as [string, string];
   if (given === digest) return at;
   throw invalidArgument("resume_token belongs to a watch of another namespace, label or owner");
-}
-
-function encode(kind: Kind, fields: readonly Scalar[]): string {
-  const payload = Buffer.from(JSON.stringify([VERSION, kind, ...fields]));
-  const token = Buffer.allocUnsafe(CHECKSUM_BYTES + payload.length);
-  token.writeUInt32BE(crc32(payload));
-  payload.copy(token, CHECKSUM_BYTES);
-  return token.toString("base64url");
-}
-
-function decode(field: string, kind: Kind, token: string): readonly Scalar[] {
-  if (token.length > MOST_CHARACTERS) throw invalidArgument(`${field} is not a token that was given out`);
-  const bytes = Buffer.from(token, "base64url");
-  const payload = bytes.subarray(CHECKSUM_BYTES);
-  const intact =
-    bytes.length > CHECKSUM_BYTES && bytes.toString("base64url") === token && bytes.readUInt32BE() === crc32(payload);
-  const content = intact ? parseList(payload) : undefined;
-  if (content === undefined) throw invalidArgument(`${field} is not a token that was given out`);
-  const [version, tokenKind, ...fields] = content;
-  if (version !== VERSION) throw invalidArgument(`${field} was made by another version of the service`);
-  if (tokenKind !== kind) throw invalidArgument(`${field} belongs to another list`);
-  if (!hasFields(kind, fields)) throw invalidArgument(`${field} is not a token that was given out`);
-  return fields;
-}
-
-function parseList(payload: Buffer): readonly unknown[] | undefined {
-  try {
-    const content: unknown = JSON.parse(payload.toString());
-    return Array.isArray(content) ? content : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function hasFields(kind: Kind, fields: readonly unknown[]): fields is readonly Scalar[] {
-  const types = FIELDS[kind].split(" ");
-  return fields.length <= types.length && types.every((type, i) => hasType(type, fields[i]));
-}
-
-function hasType(type: string, value: unknown): boolean {
-  if (type.endsWith("?")) return value === null || value === undefined || hasType(type.slice(0, -1), value);
-  if (type === "integer") return Number.isSafeInteger(value);
-  if (type === "key") return typeof value === "string" || Number.isSafeInteger(value);
-  if (type === "count") return Number.isSafeInteger(value) && (value as number) >= 0;
-  return typeof value === type;
 }

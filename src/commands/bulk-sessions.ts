@@ -1,4 +1,4 @@
-import { readUndelete } from "../config/config.js";
+import { readUndelete } from "../config/retention-flags.js";
 import { checkOwner } from "../domain/access.js";
 import { DomainError, type ErrorCode } from "../domain/errors.js";
 import type { Session } from "../domain/session.js";

@@ -1,4 +1,4 @@
-import { readUndelete } from "../config/config.js";
+import { readUndelete } from "../config/retention-flags.js";
 import { checkOwner } from "../domain/access.js";
 import type { RootPool } from "../pool/root-pool.js";
 import type { Pools } from "../pools.js";

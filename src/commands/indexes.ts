@@ -1,4 +1,4 @@
-import { indexStatements } from "../storage/mongodb/mongo-schema.js";
+import { indexStatements } from "../storage/mongodb/mongo-indexes.js";
 import { print } from "./print.js";
 
 /** Prints the indexes that a MongoDB database gets, as lines for mongosh. Changes nothing. */

@@ -17,7 +17,7 @@ import type { ApiContext } from "../api/method-table.js";
 import { sessionMethods } from "../api/session-service.js";
 import { toTimestamp } from "../api/timestamps.js";
 import { jsonMessageWriter } from "../codec/json-writer.js";
-import { readUndelete } from "../config/config.js";
+import { readUndelete } from "../config/retention-flags.js";
 import { textOf } from "../domain/byte-string.js";
 import { onOneLine } from "../domain/json.js";
 import { DEFAULT_LIMITS } from "../domain/limits.js";

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, type Option } from "commander";
+import type { Command, Option } from "commander";
 import type { Limits } from "../domain/limits.js";
 import type { Quotas } from "../domain/quotas.js";
 import type { SearchScope } from "../domain/search.js";
@@ -23,16 +23,20 @@ import {
   parseWorkers,
   seconds,
   secondsOrZero,
-  wholeNumber,
 } from "./flags.js";
 import { quotaFlags, readQuotas } from "./quotas.js";
+import {
+  attachmentIdleFlag,
+  feedRetentionFlag,
+  readFeedRetention,
+  readRetention,
+  readUndelete,
+  retentionFlag,
+  undeleteFlag,
+} from "./retention-flags.js";
 import { readServerLimits, type ServerLimits, serverLimitFlags } from "./server-limits.js";
 import { addStorageOption } from "./storage-flags.js";
 import { readWebhook, type WebhookConfig, webhookFlags } from "./webhook-flags.js";
-
-const LEAST_FEED_HOURS = 24;
-/** A year: what is deleted would otherwise pile up for ever. */
-const MOST_FEED_HOURS = 8784;
 
 export { isKeySetUrl, type JwtConfig } from "./auth-flags.js";
 export { DEFAULT_SERVER_LIMITS, type ServerLimits } from "./server-limits.js";
@@ -105,8 +109,6 @@ export interface ServeConfig {
   readonly tracing: boolean;
 }
 
-const DAY_MS = 86_400_000;
-
 /** Adds the flags that tell `health` where and how the server listens. */
 export function addHealthOptions(command: Command): Command {
   return command.addOption(httpAddressFlag()).addOption(tlsCertFlag());
@@ -166,50 +168,6 @@ function httpAddressFlag(): Option {
 /** Adds the flags of the command that deletes what has expired. */
 export function addSweepOptions(command: Command): Command {
   return command.addOption(retentionFlag()).addOption(attachmentIdleFlag()).addOption(feedRetentionFlag());
-}
-
-function attachmentIdleFlag(): Option {
-  const flagged = flag("--attachment-idle-s <n>", "seconds that an attachment is kept which nothing names");
-  return flagged.default(86_400).argParser(seconds);
-}
-
-function feedRetentionFlag(): Option {
-  const flagged = flag("--feed-retention-h <n>", "hours for which a watch of sessions can be resumed, at least 24");
-  return flagged.default(LEAST_FEED_HOURS).argParser(feedHours);
-}
-
-function feedHours(text: string): number {
-  const hours = wholeNumber(text);
-  if (hours < LEAST_FEED_HOURS || hours > MOST_FEED_HOURS) {
-    throw new InvalidArgumentError(`It must be from ${LEAST_FEED_HOURS} to ${MOST_FEED_HOURS}.`);
-  }
-  return hours;
-}
-
-/** Converts `--feed-retention-h` to milliseconds. */
-export function readFeedRetention(hours: number): number {
-  return hours * 3_600_000;
-}
-
-function retentionFlag(): Option {
-  const flagged = flag("--retention-days <n>", "a session expires this many days after its last change, 0 for never");
-  return flagged.default(0).argParser(wholeNumber);
-}
-
-/** The flag of everything that deletes sessions. */
-export function undeleteFlag(): Option {
-  const flagged = flag("--undelete-days <n>", "days for which a deleted session can be brought back, 0 for none");
-  return flagged.default(0).argParser(wholeNumber);
-}
-
-/** Converts `--undelete-days` to milliseconds. */
-export function readUndelete(days: number): number {
-  return days * DAY_MS;
-}
-
-/** Converts `--retention-days` to milliseconds. */
-export function readRetention(days: number): number {
-  return days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
 }
 
 /** Makes a config from the flags that commander has read. Throws an Error with a one-line message. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { collectionsOf } from "../../src/storage/mongodb/mongo-collections.js";
 import { MongoLogDatabase } from "../../src/storage/mongodb/mongo-log-database.js";
-import { collectionsOf } from "../../src/storage/mongodb/mongo-schema.js";
 import { databaseNameOf } from "../support/mongo-database.js";
 import { freshDatabaseUrl, type MongoServer, startMongoServer } from "../support/mongo-server.js";
 import { type ChaosSizes, PROCESSES } from "./chaos.js";

@@ -4,8 +4,8 @@ import type { NewChatMessage } from "../../src/domain/chat-message.js";
 import { parseSearch } from "../../src/domain/search.js";
 import { MOST_WORDS } from "../../src/storage/history/indexed-words.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
+import { SEARCH_INDEX } from "../../src/storage/mongodb/mongo-indexes.js";
 import { MongoLogDatabase, type MongoOptions } from "../../src/storage/mongodb/mongo-log-database.js";
-import { SEARCH_INDEX } from "../../src/storage/mongodb/mongo-schema.js";
 import { MARKS } from "../../src/storage/mongodb/search-words.js";
 import { freshDatabaseUrl, startMongoServer } from "../support/mongo-server.js";
 

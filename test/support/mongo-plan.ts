@@ -1,5 +1,5 @@
 import type { Db, Document } from "mongodb";
-import { INDEXES } from "../../src/storage/mongodb/mongo-schema.js";
+import { INDEXES } from "../../src/storage/mongodb/mongo-indexes.js";
 import type { SentCommand } from "./mongo-commands.js";
 
 /** What the server reports that it did for a command. */

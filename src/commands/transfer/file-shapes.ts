@@ -5,9 +5,11 @@ import { DomainError } from "../../domain/errors.js";
 import type { Labels } from "../../domain/labels.js";
 import { DEFAULT_LIMITS, type Limits } from "../../domain/limits.js";
 import type { NewSession } from "../../domain/session.js";
+import type { Todo } from "../../domain/todo.js";
 import { checkId, checkText } from "../../domain/validate.js";
 import { checkNewMessages } from "../../domain/validate-message.js";
 import { checkNewSession } from "../../domain/validate-session.js";
+import { checkTodos } from "../../domain/validate-todos.js";
 import type { NamedNumber, Numbers } from "./session-file.js";
 import { boolean, integer, list, mapOf, object, oneOf, optional, type Shape, string, struct } from "./shape.js";
 
@@ -100,7 +102,7 @@ export const attachmentShape = object({
   createTimeMicros: integer(),
 });
 
-export const todoShape = object({ id: string, content: string, status: string, priority: string });
+const todoShape = object({ id: string, content: string, status: string, priority: string });
 
 const numbers: Shape<Numbers> = (value, path) => {
   const pair = list(integer(1))(value, path);
@@ -209,4 +211,11 @@ export function asPlainErrors<T>(run: () => T): T {
     if (error instanceof DomainError) throw new Error(error.message, { cause: error });
     throw error;
   }
+}
+
+/** The todos of a file, checked. */
+export function todosOf(value: unknown): readonly Todo[] {
+  const todos = list(todoShape)(value, "todos");
+  asPlainErrors(() => checkTodos(todos, BACKUP_LIMITS));
+  return todos;
 }

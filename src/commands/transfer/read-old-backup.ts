@@ -5,11 +5,10 @@ import { type BackupFile, itemOf, lineAt, messageOf, naming } from "./backup-fil
 import { BackupIndex } from "./backup-index.js";
 import { checkAncestry } from "./check-ancestry.js";
 import { checkLineage, shownCount } from "./check-lineage.js";
-import { BACKUP_LIMITS, checkSession, oldSessionShape } from "./file-shapes.js";
+import { BACKUP_LIMITS, checkSession, oldSessionShape, todosOf } from "./file-shapes.js";
 import { firstOf } from "./foreign/ranges.js";
 import type { Line, LineSource } from "./lines.js";
 import { NumberColumn } from "./number-column.js";
-import { todosOf } from "./read-backup.js";
 
 type Image = SessionImage<NumberRange>;
 /** What is known about a session beyond its own line. */

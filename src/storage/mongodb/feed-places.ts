@@ -1,9 +1,10 @@
 import type { Db, Document } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { untilCallEnd } from "../../domain/call-end.js";
+import { collectionsOf, type MongoCollections } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { isUnknownOutcome, mongoError } from "./mongo-errors.js";
-import { collectionsOf, KEY_PLACE, KEY_ROW_PLACE, type MongoCollections } from "./mongo-schema.js";
+import { KEY_PLACE, KEY_ROW_PLACE } from "./mongo-indexes.js";
 import { nextPlace } from "./record-feed.js";
 
 /** How old the last place that this process has read may be when it writes. */

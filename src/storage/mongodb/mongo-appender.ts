@@ -4,7 +4,7 @@ import type { Entry } from "../history/log-store.js";
 import { type LogDocument, type MessageDocument, toDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { KEY_LOG_ID, KEY_LOG_SEQ } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_LOG_SEQ } from "./mongo-indexes.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 

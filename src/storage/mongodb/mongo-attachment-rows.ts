@@ -15,8 +15,8 @@ import {
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
+import { KEY_USAGE } from "./mongo-indexes.js";
 import type { MongoRecords } from "./mongo-records.js";
-import { KEY_USAGE } from "./mongo-schema.js";
 import type { ServerClock } from "./server-clock.js";
 
 interface Parts {

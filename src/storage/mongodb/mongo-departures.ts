@@ -1,8 +1,9 @@
 import type { Call } from "../../domain/call.js";
 import type { Departure, FeedCursor } from "../history/log-store.js";
 import { int64 } from "./entry-document.js";
+import type { DepartureRow, MongoCollections } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { type DepartureRow, KEY_DEPARTURES, KEY_ROW_PLACE, type MongoCollections } from "./mongo-schema.js";
+import { KEY_DEPARTURES, KEY_ROW_PLACE } from "./mongo-indexes.js";
 import type { RecordDocument } from "./record-document.js";
 
 const MOVED_AT_ONCE = 100;

@@ -6,7 +6,7 @@ import type { Entry, OwnedPlace, SessionRecord } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { int64, isMessage, type LogDocument, namedIn, toEntry, usageIn } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_LOG_ID, KEY_LOG_SEQ, KEY_SESSION_TIME } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_LOG_SEQ, KEY_SESSION_TIME } from "./mongo-indexes.js";
 import { termsField } from "./search-words.js";
 
 /** Finds the copies of a message and overwrites their content. */

@@ -5,9 +5,10 @@ import type { FeedChange, FeedCursor, FeedEnds, FeedPage, FeedTable, StateChange
 import { int64 } from "./entry-document.js";
 import type { FeedPlaces } from "./feed-places.js";
 import { FinalPlaces } from "./final-places.js";
+import type { MongoCollections } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { KEY_DEPARTED, type MongoDepartures } from "./mongo-departures.js";
-import { KEY_PLACE, type MongoCollections } from "./mongo-schema.js";
+import { KEY_PLACE } from "./mongo-indexes.js";
 import { type RecordDocument, toRecord } from "./record-document.js";
 import { msOf, placeOf } from "./record-feed.js";
 import type { SafeReads } from "./safe-reads.js";

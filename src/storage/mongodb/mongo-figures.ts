@@ -1,8 +1,9 @@
 import { type Db, type Filter, MongoServerError } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
+import { collectionsOf } from "./mongo-collections.js";
+import { KEY_DRAFTING, KEY_TERMS } from "./mongo-indexes.js";
 import type { MongoShared } from "./mongo-log-store.js";
-import { collectionsOf, KEY_DRAFTING, KEY_TERMS } from "./mongo-schema.js";
 import { LIVING, type RecordDocument } from "./record-document.js";
 import { MARKS } from "./search-words.js";
 

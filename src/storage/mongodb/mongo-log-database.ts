@@ -6,12 +6,13 @@ import type { LogDatabase, LogStore, RegisterTable, StoreFigures } from "../hist
 import { AnsweredConnection } from "./answered-connection.js";
 import { hasNow } from "./feed-places.js";
 import { hasChangeStreams, MongoChanges, type Notify } from "./mongo-changes.js";
+import { collectionsOf } from "./mongo-collections.js";
 import { MongoCommands } from "./mongo-commands.js";
 import { mongoError } from "./mongo-errors.js";
 import { readFigures } from "./mongo-figures.js";
 import { MongoLogStore, type MongoShared } from "./mongo-log-store.js";
 import { MongoRegisters } from "./mongo-registers.js";
-import { collectionsOf, prepareDatabase } from "./mongo-schema.js";
+import { prepareDatabase } from "./mongo-schema.js";
 import { MongoSearchIndex } from "./mongo-search-index.js";
 import { probeSafeReads } from "./safe-reads.js";
 import { LogicalClock, LogicalTimes, readLogicalTime, WallClock } from "./server-clock.js";

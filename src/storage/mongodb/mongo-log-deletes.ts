@@ -3,8 +3,8 @@ import type { Call } from "../../domain/call.js";
 import type { Segment } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { PRESENT, removal } from "./attachment-document.js";
+import type { MongoCollections } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import type { MongoCollections } from "./mongo-schema.js";
 import type { ServerClock } from "./server-clock.js";
 
 /** How many uids one query looks up. */

@@ -4,8 +4,9 @@ import type { Entry, Range, RangeOptions, Segment, Tail } from "../history/log-s
 import type { PieceDocument } from "./attachment-document.js";
 import { int64, isMessage, type LogDocument, MAX_SEQ, toEntry } from "./entry-document.js";
 import { readLogEnd, tailOf } from "./log-end.js";
+import type { MongoCollections } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_LOG_ID, KEY_SESSION_TIME, type MongoCollections } from "./mongo-schema.js";
+import { KEY_LOG_ID, KEY_SESSION_TIME } from "./mongo-indexes.js";
 import { readRawDocument } from "./raw-document.js";
 
 const MOST_IN_BATCH = 10_000;

@@ -3,7 +3,7 @@ import type { Call } from "../../domain/call.js";
 import type { Naming, Segment } from "../history/log-store.js";
 import type { LogDocument, MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_NAMED, KEY_TARGET } from "./mongo-schema.js";
+import { KEY_NAMED, KEY_TARGET } from "./mongo-indexes.js";
 
 type NamingDocument = Pick<MessageDocument, "log" | "seq" | "named">;
 /** One of several that a document holds. */

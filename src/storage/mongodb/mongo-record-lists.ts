@@ -13,7 +13,15 @@ import type {
 import { int64 } from "./entry-document.js";
 import type { FeedPlaces } from "./feed-places.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_BIN, KEY_BIN_ID, KEY_BIN_OWNER, KEY_CREATOR, KEY_DRAFTING, KEY_OWNER, KEY_PURGE } from "./mongo-schema.js";
+import {
+  KEY_BIN,
+  KEY_BIN_ID,
+  KEY_BIN_OWNER,
+  KEY_CREATOR,
+  KEY_DRAFTING,
+  KEY_OWNER,
+  KEY_PURGE,
+} from "./mongo-indexes.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 const EARLIEST = int64(Number.MIN_SAFE_INTEGER);

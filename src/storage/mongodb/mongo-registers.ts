@@ -1,9 +1,9 @@
 import type { Collection, Db } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import type { Register, RegisterTable } from "../history/log-store.js";
+import { collectionsOf, type RegisterDocument } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { collectionsOf, type RegisterDocument } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 
 export class MongoRegisters implements RegisterTable {

@@ -5,8 +5,9 @@ import { ownerOf } from "../history/record-facts.js";
 import type { SearchNotices } from "../history/search-builder.js";
 import { SearchIndexer } from "../history/search-indexer.js";
 import type { LogDocument } from "./entry-document.js";
+import { collectionsOf, type MongoCollections } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { collectionsOf, KEY_TERMS, type MongoCollections } from "./mongo-schema.js";
+import { KEY_TERMS } from "./mongo-indexes.js";
 import { MARKS, termsField } from "./search-words.js";
 
 /** How much one step reads, so that the event loop stays responsive. */

@@ -8,7 +8,7 @@ import { readSearchPlace, writeSearchPlace } from "../history/search-place.js";
 import { searchedText } from "../history/searched-text.js";
 import { int64, type LogDocument, type MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_TERMS } from "./mongo-schema.js";
+import { KEY_TERMS } from "./mongo-indexes.js";
 import { termConditions } from "./search-words.js";
 
 const PLACE_FIELDS = { _id: 0, log: 1, seq: 1, timestamp: 1, session_id: 1, origin: 1, role: 1 };

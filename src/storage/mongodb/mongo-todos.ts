@@ -2,9 +2,9 @@ import type { Collection } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { Todo, TodoList } from "../../domain/todo.js";
+import type { TodosDocument } from "./mongo-collections.js";
 import type { MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import type { TodosDocument } from "./mongo-schema.js";
 import type { SafeReads } from "./safe-reads.js";
 import type { WriteIds } from "./write-ids.js";
 

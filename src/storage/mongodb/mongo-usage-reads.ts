@@ -6,7 +6,7 @@ import { runningOfText } from "../history/running-usage.js";
 import { restOf } from "../history/usage-rows.js";
 import { type LogDocument, MAX_SEQ, type MessageDocument } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_LOG_USAGE } from "./mongo-schema.js";
+import { KEY_LOG_USAGE } from "./mongo-indexes.js";
 
 type UsageDocument = Required<
   Pick<MessageDocument, "log" | "seq" | "timestamp" | "session_id" | "usage" | "usage_sums">

@@ -14,7 +14,7 @@ import {
 } from "../history/query-planner.js";
 import { int64 } from "./entry-document.js";
 import type { MongoCommands } from "./mongo-commands.js";
-import { KEY_DRAFTING, KEY_OWNER } from "./mongo-schema.js";
+import { KEY_DRAFTING, KEY_OWNER } from "./mongo-indexes.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
 type Scope = Readonly<Record<string, unknown>>;

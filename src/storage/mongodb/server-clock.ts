@@ -2,9 +2,9 @@ import type { ClientSession, Db, MongoClient, Timestamp } from "mongodb";
 import type { Call } from "../../domain/call.js";
 import { DomainError } from "../../domain/errors.js";
 import type { LogStore } from "../history/log-store.js";
+import { collectionsOf } from "./mongo-collections.js";
 import type { AnswerTimes, MongoCommands } from "./mongo-commands.js";
 import { duplicateKey } from "./mongo-errors.js";
-import { collectionsOf } from "./mongo-schema.js";
 
 /** The server's clock as far as this process knows it. */
 export interface ServerClock {

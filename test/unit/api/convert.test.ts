@@ -8,14 +8,7 @@ import {
 } from "../../../gen/sessionpool/v1/message_service_pb.js";
 import { SessionSchema } from "../../../gen/sessionpool/v1/session_service_pb.js";
 import { TodoSchema } from "../../../gen/sessionpool/v1/todo_service_pb.js";
-import {
-  fromMessageWithParts,
-  fromTodo,
-  toMessageWithParts,
-  toSession,
-  toTodo,
-  toWatchResponse,
-} from "../../../src/api/convert.js";
+import { fromMessageWithParts, fromTodo, toMessageWithParts, toSession, toTodo } from "../../../src/api/convert.js";
 import { decodeResumeToken } from "../../../src/api/page-token.js";
 import {
   checkBoundsOrder,
@@ -23,6 +16,7 @@ import {
   fromMessageTimestamp,
   toTimestamp,
 } from "../../../src/api/timestamps.js";
+import { toWatchResponse } from "../../../src/api/watch-convert.js";
 import type { ChatMessage } from "../../../src/domain/chat-message.js";
 import type { Session } from "../../../src/domain/session.js";
 import { NO_USAGE, type Usage, type UsageSums } from "../../../src/domain/usage.js";

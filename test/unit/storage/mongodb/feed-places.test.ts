@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { FeedPlaces } from "../../../../src/storage/mongodb/feed-places.js";
+import type { MongoCollections } from "../../../../src/storage/mongodb/mongo-collections.js";
 import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
-import type { MongoCollections } from "../../../../src/storage/mongodb/mongo-schema.js";
 import { nextPlace } from "../../../../src/storage/mongodb/record-feed.js";
 
 const found = { state: 0, row: 0, waiting: [] as number[], first: 0 };

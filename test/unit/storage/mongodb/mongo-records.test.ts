@@ -2,10 +2,10 @@ import { type Collection, MongoNetworkError, ObjectId } from "mongodb";
 import { expect, it } from "vitest";
 import type { NextRecord } from "../../../../src/storage/history/log-store.js";
 import type { FeedPlaces } from "../../../../src/storage/mongodb/feed-places.js";
+import type { MongoCollections } from "../../../../src/storage/mongodb/mongo-collections.js";
 import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
 import { MongoDepartures } from "../../../../src/storage/mongodb/mongo-departures.js";
 import { MongoRecords } from "../../../../src/storage/mongodb/mongo-records.js";
-import type { MongoCollections } from "../../../../src/storage/mongodb/mongo-schema.js";
 import type { RecordDocument } from "../../../../src/storage/mongodb/record-document.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 

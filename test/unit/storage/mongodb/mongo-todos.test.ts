@@ -1,7 +1,7 @@
 import { type Collection, MongoNetworkError, ObjectId } from "mongodb";
 import { expect, it } from "vitest";
+import type { TodosDocument } from "../../../../src/storage/mongodb/mongo-collections.js";
 import { MongoCommands } from "../../../../src/storage/mongodb/mongo-commands.js";
-import type { TodosDocument } from "../../../../src/storage/mongodb/mongo-schema.js";
 import { MongoTodos } from "../../../../src/storage/mongodb/mongo-todos.js";
 import { WriteIds } from "../../../../src/storage/mongodb/write-ids.js";
 

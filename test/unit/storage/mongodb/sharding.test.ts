@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { INDEXES } from "../../../../src/storage/mongodb/mongo-schema.js";
+import { INDEXES } from "../../../../src/storage/mongodb/mongo-indexes.js";
 import { documentedProgram } from "../../../clients/documented.js";
 
 type Key = Readonly<Record<string, number>>;
