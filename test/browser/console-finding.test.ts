@@ -129,6 +129,13 @@ await describeWith("finding sessions in the console", findBrowser, (browserPath)
     await open.page.getByText(/No match in (50|100) sessions/).waitFor();
     await open.page.getByRole("button", { name: "7 days" }).click();
     await items().getByText("The needle").waitFor();
+    await open.page.getByRole("button", { name: "Last hour" }).click();
+    await open.page.getByText(/No match in (50|100) sessions/).waitFor();
+    await open.page.clock.setFixedTime(Date.now() + 7 * DAY_MS);
+    await open.page.getByRole("button", { name: "This week" }).click();
+    await open.page.getByText(/No match in (50|100) sessions/).waitFor();
+    await open.page.getByRole("button", { name: "Last week" }).click();
+    await items().getByText("The needle").waitFor();
   });
 
   it("shows forks below their parents, with links from one to the other", async () => {

@@ -1,21 +1,28 @@
 import { computed, signal } from "@preact/signals";
 import type { SessionFilter } from "../api/calls.js";
 import type { Session } from "../api/types.js";
-import { startOfDay } from "../text/format.js";
 import { foundById, listFilter, readBackTo, restartList, sessions } from "./session-list.js";
+import { type TimeName, timesOf } from "./times.js";
 
-/** How far back the list goes: all the way, to the start of yesterday, or seven days. */
-export type Since = "all" | "yesterday" | "week";
+/** When the sessions of the list changed. */
+export type Since = "all" | TimeName;
 
 export const filterText = signal("");
 export const filterSince = signal<Since>("all");
 export const asTree = signal(false);
 
-const DAYS: Readonly<Record<Exclude<Since, "all">, number>> = { yesterday: 1, week: 7 };
+/** The update times that are shown, in milliseconds since 1970: from the first, and before the second. */
+export type UpdateTimes = readonly [from: number, before: number];
 
-/** The earliest update time that is shown, in milliseconds since 1970. */
-export function cutoff(since: Since, now = new Date()): number {
-  return since === "all" ? Number.NEGATIVE_INFINITY : startOfDay(now, DAYS[since]).getTime();
+export function updateTimes(since: Since, now = new Date()): UpdateTimes {
+  if (since === "all") return [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const { since: from, until } = timesOf(since, now);
+  return [from.getTime(), until?.getTime() ?? Number.POSITIVE_INFINITY];
+}
+
+/** The earliest update time that is shown. */
+export function cutoff(since: Since): number {
+  return updateTimes(since)[0];
 }
 
 /** The words that were typed, in lower case, without labels and owner. A session must contain all of them. */
@@ -26,15 +33,16 @@ export const filterWords = computed(() => {
 /** The sessions that have been read and match, followed by those that a search has found. */
 export const filtered = computed(() => {
   const words = filterWords.value;
-  const from = cutoff(filterSince.value);
-  const read = sessions.value.filter((session) => matches(session, words, from));
+  const times = updateTimes(filterSince.value);
+  const read = sessions.value.filter((session) => matches(session, words, times));
   if (words.length === 0 || foundById.value.size === 0) return read;
   const ids = new Set(read.map(({ sessionId }) => sessionId));
   return [...read, ...[...foundById.value.values()].filter(({ sessionId }) => !ids.has(sessionId))];
 });
 
-export function matches(session: Session, words: readonly string[], from: number): boolean {
-  if (Date.parse(session.updateTime) < from) return false;
+export function matches(session: Session, words: readonly string[], [from, before]: UpdateTimes): boolean {
+  const at = Date.parse(session.updateTime);
+  if (at < from || at >= before) return false;
   const text = textOf(session);
   return words.every((word) => text.includes(word));
 }

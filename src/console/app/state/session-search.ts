@@ -1,7 +1,7 @@
 import { effect, signal } from "@preact/signals";
 import { listSessions } from "../api/calls.js";
 import type { Session } from "../api/types.js";
-import { cutoff, filterSince, filterWords, matches } from "./session-filter.js";
+import { filterSince, filterWords, matches, type UpdateTimes, updateTimes } from "./session-filter.js";
 import { foundById, listFilter, listState, nextPageToken, readBackTo, sessions } from "./session-list.js";
 
 /** How many sessions one request asks for. The service returns fewer when they are large. */
@@ -25,11 +25,11 @@ export const searchProgress = signal<SearchProgress | undefined>(undefined);
 export function searchByTypedWords(): void {
   effect(() => {
     const words = filterWords.value;
-    const from = cutoff(filterSince.value);
+    const times = updateTimes(filterSince.value);
     void listFilter.value;
     if (words.length === 0 || listState.value === "loading") return;
     const left = new AbortController();
-    const timer = setTimeout(() => void search(words, from, left.signal), TYPING_MS);
+    const timer = setTimeout(() => void search(words, times, left.signal), TYPING_MS);
     return () => {
       clearTimeout(timer);
       left.abort();
@@ -39,18 +39,18 @@ export function searchByTypedWords(): void {
   });
 }
 
-async function search(words: readonly string[], from: number, signal: AbortSignal): Promise<void> {
+async function search(words: readonly string[], times: UpdateTimes, signal: AbortSignal): Promise<void> {
   let pageToken = nextPageToken.peek();
   let searched = sessions.peek().length;
   let backTo = readBackTo.peek();
   const tell = (state: SearchProgress["state"]) => {
     searchProgress.value = { state, searched, backTo };
   };
-  while (pageToken !== "" && Date.parse(backTo ?? "") >= from) {
+  while (pageToken !== "" && Date.parse(backTo ?? "") >= times[0]) {
     tell("searching");
     try {
       const page = await listSessions({ limit: LIMIT, pageToken, ...listFilter.peek(), isFull: true }, signal);
-      take(page.sessions.filter((session) => matches(session, words, from)));
+      take(page.sessions.filter((session) => matches(session, words, times)));
       searched += page.sessions.length;
       backTo = page.sessions.at(-1)?.updateTime ?? backTo;
       pageToken = page.nextPageToken;

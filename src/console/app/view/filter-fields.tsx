@@ -1,17 +1,8 @@
 import type { ComponentChildren, InputHTMLAttributes } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { localTime, startOfDay } from "../text/format.js";
+import { rangeOf, TIME_NAMES, TIMES, type TimeName, type TimeRange, timeNameOf } from "../state/times.js";
 
 const TYPING_MS = 400;
-
-/** Times that readers ask for, each with how many days before today it begins. */
-const RANGES = [
-  ["Today", 0],
-  ["Since yesterday", 1],
-  ["7 days", 6],
-  ["30 days", 29],
-  ["90 days", 89],
-] as const;
 
 type Texts<Filter> = { readonly [Name in keyof Filter]: string };
 
@@ -46,29 +37,35 @@ export function useFilterFields<Filter extends Texts<Filter>>(applied: Filter, a
 interface RangesProps {
   /** What the times are of. */
   readonly label: string;
-  readonly filter: { readonly since: string; readonly until: string };
-  readonly onChoose: (range: { readonly since: string; readonly until: string }) => void;
+  readonly filter: TimeRange;
+  readonly onChoose: (range: TimeRange) => void;
   readonly children?: ComponentChildren;
 }
 
 /** Times to choose with one click. */
 export function Ranges({ label, filter, onChoose, children }: RangesProps) {
+  // The last hour is another one a minute later, and the one that was chosen stays in the fields.
+  const [chosen, setChosen] = useState<(TimeRange & { readonly name: TimeName }) | undefined>();
+  const isChosen = chosen?.since === filter.since && chosen.until === filter.until;
+  const pressed = isChosen ? chosen.name : timeNameOf(filter);
+  const choose = (name: TimeName) => {
+    const range = rangeOf(name);
+    setChosen({ name, ...range });
+    onChoose(range);
+  };
   return (
     <div class="filter-chips" role="group" aria-label={label}>
-      {RANGES.map(([name, days]) => {
-        const since = localTime(startOfDay(new Date(), days));
-        return (
-          <button
-            key={name}
-            type="button"
-            class="chip chip-action"
-            aria-pressed={filter.since === since && filter.until === ""}
-            onClick={() => onChoose({ since, until: "" })}
-          >
-            {name}
-          </button>
-        );
-      })}
+      {TIME_NAMES.map((name) => (
+        <button
+          key={name}
+          type="button"
+          class="chip chip-action"
+          aria-pressed={name === pressed}
+          onClick={() => choose(name)}
+        >
+          {TIMES[name].label}
+        </button>
+      ))}
       {children}
     </div>
   );

@@ -16,17 +16,15 @@ import { binDays } from "../../state/bin.js";
 import { canSearch } from "../../state/message-search.js";
 import { type Route, route } from "../../state/route.js";
 import { asTree, filterSince, filterText, type Since } from "../../state/session-filter.js";
+import { TIMES } from "../../state/times.js";
 import { dialog } from "../../state/ui.js";
 import { insteadOfSessions } from "../home.js";
 import { Icon, IconButton } from "../icon.js";
 import { Overview } from "./overview.js";
 import { SessionList } from "./session-list.js";
 
-const RANGES: readonly { since: Since; label: string }[] = [
-  { since: "all", label: "All" },
-  { since: "yesterday", label: "Since yesterday" },
-  { since: "week", label: "7 days" },
-];
+/** The times by which the list can be cut; the table has more of them, and fields for any time. */
+const RANGES: readonly Since[] = ["all", "hour", "today", "yesterday", "thisWeek", "lastWeek", "days7"];
 
 /** The list of all sessions. On a small screen it is a page of its own. */
 export function Sidebar({ isMain }: { isMain: boolean }) {
@@ -110,7 +108,7 @@ function PageLinks() {
 function Ranges() {
   return (
     <div class="ranges" role="group" aria-label="Changed">
-      {RANGES.map(({ since, label }) => (
+      {RANGES.map((since) => (
         <button
           key={since}
           type="button"
@@ -118,7 +116,7 @@ function Ranges() {
           aria-pressed={filterSince.value === since}
           onClick={() => (filterSince.value = since)}
         >
-          {label}
+          {since === "all" ? "All" : TIMES[since].label}
         </button>
       ))}
       <button
