@@ -51,6 +51,30 @@ await describeWith("what the console looks like", findBrowser, (browserPath) => 
     await open.picture("desktop-no-text");
   });
 
+  it("says in lists what the last message holds when it has no text", async () => {
+    const call = { type: "tool_use", data: { id: "c1", name: "bash", input: { command: "ls" } } };
+    const result = { type: "tool_result", data: { tool_use_id: "c1", content: "orders.csv" } };
+    await makeSession("calls", "Calls", [{ info: { role: "assistant" }, parts: [call] }]);
+    await makeSession("results", "Results", [
+      { info: { role: "assistant" }, parts: [call] },
+      { info: { role: "user" }, parts: [result] },
+    ]);
+    await makeSession("nothing", "Nothing", [{ info: { role: "assistant" }, parts: [] }]);
+    await open.goTo("/");
+    const expected = {
+      calls: "assistant: calls bash",
+      results: "tool: result of bash",
+      nothing: "assistant: (no text)",
+    };
+    for (const [sessionId, preview] of Object.entries(expected)) {
+      for (const kind of ["card", "session-item"]) {
+        await open.page.locator(`.${kind}[href="#/session/${sessionId}"]`).getByText(preview).waitFor();
+      }
+    }
+    await open.goTo("/sessions");
+    await open.page.getByRole("row").filter({ hasText: "Results" }).getByText("tool: result of bash").waitFor();
+  });
+
   it("ends the preview on a card with its third line, beside a taller card", async () => {
     const words = "a preview of many words ".repeat(30);
     await makeSession("low", "Short", [textMessage("m0", "user", words)]);

@@ -1,8 +1,7 @@
 import { signal } from "@preact/signals";
-import { firstLine } from "../../../parts/lines.js";
-import { viewsOf } from "../../../parts/recognise.js";
 import { getSession, listMessages } from "../api/calls.js";
 import type { Message, Session, UsageSums } from "../api/types.js";
+import { type Summary, summaryOf } from "../parts/summary.js";
 import { added, hasCalls, without } from "./usage-sums.js";
 
 /** How many sessions are compared at once. */
@@ -17,7 +16,7 @@ export interface Compared {
   /** Of the messages after the last one that all have in common; undefined when it is not known. */
   readonly since: UsageSums | undefined;
   /** The first message that it does not have in common with the others. */
-  readonly next: { readonly role: string; readonly text: string } | undefined;
+  readonly next: Summary | undefined;
 }
 
 export interface Comparison {
@@ -59,18 +58,13 @@ async function columnOf(
   const shared = sharedUsage(all, common);
   const since = shared && without(total, shared);
   const found = common < count ? await messageAt(session.sessionId, common, signal) : undefined;
-  return { session, count, total, since, next: found && { role: found.info.role, text: textOf(found) } };
+  return { session, count, total, since, next: found && summaryOf(found) };
 }
 
 /** The usage of the messages in common: what one of the sessions inherited, if it began with just these. */
 function sharedUsage(all: readonly Session[], common: number): UsageSums | undefined {
   if (common === 0) return {};
   return all.find(({ inheritedCount }) => Number(inheritedCount) === common)?.inheritedUsage;
-}
-
-function textOf(message: Message): string {
-  const text = viewsOf(message).find((view) => view.kind === "text");
-  return text?.kind === "text" ? firstLine(text.text) : "";
 }
 
 /** How many messages all sessions begin with. Halves the distance in each step, because what follows never rejoins. */

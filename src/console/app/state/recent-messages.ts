@@ -4,6 +4,7 @@ import { firstLine } from "../../../parts/lines.js";
 import { viewsOf } from "../../../parts/recognise.js";
 import { listMessages } from "../api/calls.js";
 import type { Message, Session } from "../api/types.js";
+import { type Summary, summaryOf, toolNames } from "../parts/summary.js";
 
 /** How many of the newest messages of a session are looked at. */
 const LOOKED_AT = 10;
@@ -17,6 +18,8 @@ interface Recent {
   readonly model?: string | undefined;
   /** The beginning of what the user said. */
   readonly asked?: string | undefined;
+  /** What the newest message says or holds; undefined until the messages have been looked at. */
+  readonly last?: Summary | undefined;
 }
 
 interface Looked extends Recent {
@@ -31,7 +34,7 @@ let isRunning = false;
 /** What the last messages of a session say: at first what the newest says, and more once they have been looked at. */
 export function recentOf(session: Session): Recent {
   const known = looked.value.get(session.sessionId);
-  return known?.version === versionOf(session) ? known : { ...known, ...newestOf(session) };
+  return known?.version === versionOf(session) ? known : { ...known, ...newestOf(session), last: undefined };
 }
 
 function newestOf({ lastMessage }: Session): Recent {
@@ -53,7 +56,7 @@ async function run(): Promise<void> {
     const { sessionId } = next;
     const page = await listMessages(sessionId, { limit: LOOKED_AT, newestFirst: true }).catch(() => undefined);
     // What cannot be read is looked at again when the session changes.
-    const recent = page ? recentIn(page.messages) : newestOf(next);
+    const recent = page ? recentIn(page.messages) : { ...newestOf(next), last: summaryByPreview(next) };
     const others = [...looked.peek()].filter(([id]) => id !== sessionId).slice(1 - MAX_REMEMBERED);
     looked.value = new Map([...others, [sessionId, { version: versionOf(next), ...recent }]]);
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -66,7 +69,18 @@ function recentIn(newestFirst: readonly Message[]): Recent {
   const asked = newestFirst
     .filter(({ info }) => info.role === "user")
     .flatMap((message) => viewsOf(message).find((view) => view.kind === "text") ?? [])[0];
-  return { failure: failureIn(newestFirst), model, asked: asked?.kind === "text" ? firstLine(asked.text) : undefined };
+  const [newest] = newestFirst;
+  const tools = toolNames(newestFirst);
+  return {
+    failure: failureIn(newestFirst),
+    model,
+    asked: asked?.kind === "text" ? firstLine(asked.text) : undefined,
+    last: newest && summaryOf(newest, (callId) => tools.get(callId)),
+  };
+}
+
+function summaryByPreview({ lastMessage }: Session): Summary {
+  return { speaker: lastMessage?.role ?? "", text: lastMessage?.text ?? "" };
 }
 
 /** The session that has waited longest. */

@@ -1,6 +1,5 @@
 import { MessagesSquare } from "lucide";
 import type { VNode } from "preact";
-import { withoutMarks } from "../../../parts/lines.js";
 import { baseAddress } from "../api/base.js";
 import type { Session } from "../api/types.js";
 import { titleOf } from "../state/actions.js";
@@ -11,8 +10,7 @@ import { clock, dayOf, plural } from "../text/format.js";
 import { copyText } from "./copy.js";
 import { Icon } from "./icon.js";
 import { Overview } from "./list/overview.js";
-import { LastFailure, Unseen } from "./list/session-marks.js";
-import { NoText } from "./no-text.js";
+import { LastFailure, LastSaid, Unseen } from "./list/session-marks.js";
 import { Problem } from "./problem.js";
 import { Said } from "./said.js";
 
@@ -65,8 +63,7 @@ function Card({ session, isNew }: { session: Session; isNew: boolean }) {
       </span>
       {lastMessage && (
         <span class="card-preview" dir="auto">
-          <span class="muted">{lastMessage.role}: </span>
-          {withoutMarks(lastMessage.text) || <NoText />}
+          <LastSaid session={session} />
         </span>
       )}
       <LastFailure session={session} />

@@ -1,14 +1,12 @@
 import { computed } from "@preact/signals";
 import { GitFork, UserRound } from "lucide";
-import { withoutMarks } from "../../../../parts/lines.js";
 import type { Session } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
 import { sessionLink } from "../../state/route.js";
 import { sessionById, sessions } from "../../state/session-list.js";
 import { count, plural, recently, whole } from "../../text/format.js";
 import { Icon } from "../icon.js";
-import { NoText } from "../no-text.js";
-import { LastFailure, Unseen } from "./session-marks.js";
+import { LastFailure, LastSaid, Unseen } from "./session-marks.js";
 
 /** Whether the owner says anything: not to a caller who sees only the sessions of one. */
 const hasOwners = computed(() => new Set(sessions.value.map(({ owner = "" }) => owner)).size > 1);
@@ -20,7 +18,7 @@ export function SessionItem(props: {
   isCurrent: boolean;
 }) {
   const { session, depth, heading, isCurrent } = props;
-  const { sessionId, title, parentId, updateTime, messageCount, lastMessage, owner, labels = {} } = session;
+  const { sessionId, title, parentId, updateTime, messageCount, owner, labels = {} } = session;
   const parent = parentId ? (sessionById(parentId)?.title ?? parentId) : undefined;
   return (
     <li>
@@ -41,12 +39,7 @@ export function SessionItem(props: {
         </span>
         <span class="item-line">
           <span class="item-preview" dir="auto">
-            {lastMessage && (
-              <>
-                <span class="muted">{lastMessage.role}: </span>
-                {withoutMarks(lastMessage.text) || <NoText />}
-              </>
-            )}
+            <LastSaid session={session} />
           </span>
           <Unseen session={session} />
           {messageCount !== undefined && (

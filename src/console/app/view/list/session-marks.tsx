@@ -7,6 +7,7 @@ import { lookAtRecent, recentOf } from "../../state/recent-messages.js";
 import { unseenOf } from "../../state/seen.js";
 import { count, plural } from "../../text/format.js";
 import { Icon } from "../icon.js";
+import { NoText } from "../no-text.js";
 
 /** How many messages came since this browser last showed the session. */
 export function Unseen({ session }: { session: Session }) {
@@ -45,12 +46,25 @@ export function LastFailure({ session }: { session: Session }) {
 /** What the user asked last, or the last message until that is known. */
 export function LastAsked({ session }: { session: Session }) {
   const { asked } = recentOf(session);
-  const { lastMessage } = session;
-  if (lastMessage === undefined) return null;
+  if (session.lastMessage === undefined) return null;
   return (
     <span class="last-said muted" dir="auto">
-      {asked ? `user: ${asked}` : `${lastMessage.role}: ${withoutMarks(lastMessage.text) || "(no text)"}`}
+      {asked ? `user: ${asked}` : <LastSaid session={session} />}
     </span>
+  );
+}
+
+/** What the last message says, or what it holds, which is known once the messages have been looked at. */
+export function LastSaid({ session }: { session: Session }) {
+  const { lastMessage } = session;
+  if (lastMessage === undefined) return null;
+  const { last } = recentOf(session);
+  const said = withoutMarks(lastMessage.text);
+  return (
+    <>
+      <span class="muted">{said ? lastMessage.role : (last?.speaker ?? lastMessage.role)}: </span>
+      {said || last?.text || (last === undefined ? "…" : <NoText />)}
+    </>
   );
 }
 

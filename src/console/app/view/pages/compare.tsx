@@ -96,7 +96,7 @@ function Table({ comparison }: { comparison: Comparison }) {
                 <td key={session.sessionId} dir="auto">
                   {next ? (
                     <>
-                      <span class="muted">{next.role}: </span>
+                      <span class="muted">{next.speaker}: </span>
                       {next.text || <NoText />}
                     </>
                   ) : (

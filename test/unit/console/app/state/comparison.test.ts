@@ -76,8 +76,8 @@ it("finds where a fork and its parent part, and what each has cost since", async
     [usd("3.25"), usd("0.25")],
   ]);
   expect(found?.columns.map(({ next }) => next)).toEqual([
-    { role: "user", text: "say p700" },
-    { role: "user", text: "say f1" },
+    { speaker: "user", text: "say p700" },
+    { speaker: "user", text: "say f1" },
   ]);
   // The place where the fork began is tried first: two places, and the next message of each.
   expect(asked).toBeLessThanOrEqual(6);
