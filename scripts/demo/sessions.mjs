@@ -30,7 +30,7 @@ export const DEMO_QUESTIONS = [
   ["What did the calls of models cost this week, and which model most?", "“Usage”: its tiles, and the table by model."],
   ["Which sessions changed since yesterday noon?", "“Table”, with that time in “Changed since”."],
   ["Which tool fails most?", "“Usage”, tools: bash."],
-  ["What did ada ask last week?", "“Table” with the owner ada and “7 days”: each session begins with a question."],
+  ["What did ada ask last week?", "“Messages” with the owner ada, questions and “Last week” lists them."],
   [
     "Which of the two forks of “Nightly import fails” was cheaper?",
     "“Compare” in the panel of forks: the one that ignores the column.",

@@ -7,17 +7,25 @@ import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith, run } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, PHONE } from "./browser.js";
-import { ConsolePage } from "./console-page.js";
+import { type Answer, ConsolePage } from "./console-page.js";
+
+const DAY_MS = 86_400_000;
 
 /** The page answers the questions of docs/console.md without scrolling through a session. */
 await describeWith("the demo store in the console", findBrowser, (browserPath) => {
   let folder: string;
+  let lines: readonly Answer[];
   let server: TestServer;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "session-pool-demo-"));
     const file = join(folder, "demo.jsonl");
-    await writeFile(file, await run(process.execPath, ["scripts/demo-store.mjs"]));
+    const demo = await run(process.execPath, ["scripts/demo-store.mjs"]);
+    lines = demo
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    await writeFile(file, demo);
     const storage = `sqlite:${join(folder, "demo.db")}`;
     await importSessions({ storage, namespace: "default" }, file);
     server = await startTestServer({ storage }, undefined, await builtPages());
@@ -27,6 +35,24 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
     await server.stop();
     await rm(folder, { recursive: true });
   });
+
+  /** What users asked in the sessions of an owner, in a time in microseconds, in the order of the alphabet. */
+  function questionsOf(owner: string, [since, until]: readonly [number, number]): readonly string[] {
+    const messages = lines.flatMap(({ message }) => message ?? []);
+    return lines
+      .flatMap(({ session }) => (session?.owner === owner ? session.messages : []))
+      .flatMap(([first, last]: [number, number]) => messages.slice(first - 1, last))
+      .filter(({ role, timestampMicros }) => role === "user" && timestampMicros >= since && timestampMicros < until)
+      .map(({ parts }) => parts[0].text)
+      .sort();
+  }
+
+  /** From a Monday to the next, in microseconds. */
+  function lastWeek(): readonly [number, number] {
+    const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+    const monday = today - ((new Date().getUTCDay() + 6) % 7) * DAY_MS;
+    return [(monday - 7 * DAY_MS) * 1000, monday * 1000];
+  }
 
   describe.each([
     ["phone", PHONE],
@@ -130,13 +156,18 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
       await open.expectNoSideways();
       await open.picture(`${screenName}-demo-plots`);
+      await section("By session").getByRole("button", { name: "Owner", exact: true }).click();
+      await section("By owner").getByRole("link", { name: "nobody" }).waitFor();
+      await section("By owner").getByRole("link", { name: "ada" }).click();
+      await open.page.locator(".hit").first().waitFor();
+      expect(await open.page.getByLabel("Owner of the session").inputValue()).toBe("ada");
     });
 
     it("says which sessions changed since a time, and what a user asked in a week", async () => {
       await open.goTo(`/sessions?since=${new Date(Date.now() - 6 * 3_600_000).toISOString().slice(0, 16)}`);
       await open.page.getByText("4 sessions", { exact: true }).waitFor();
       await open.goTo("/sessions");
-      await open.page.getByLabel("Owner", { exact: true }).fill("ada");
+      await open.page.getByLabel("Owner of the session").fill("ada");
       await open.page.getByRole("button", { name: "7 days" }).last().click();
       const rows = open.page.locator("table.sessions tbody tr");
       await open.page.getByText(/^\d session/).waitFor();
@@ -144,6 +175,31 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       expect(await rows.count()).toBeGreaterThan(0);
       await open.expectNoSideways();
       await open.picture(`${screenName}-demo-table`);
+    });
+
+    it("lists what a user asked last week, without words and without an index", async () => {
+      const { page } = open;
+      await open.goTo("/");
+      await page.getByRole("link", { name: "Messages of all sessions" }).click();
+      await page.getByLabel("Owner of the session").fill("ada");
+      await page.getByRole("combobox", { name: "Which messages" }).selectOption("user");
+      await page.getByRole("button", { name: "Last week" }).last().click();
+      const expected = questionsOf("ada", lastWeek());
+      await page.getByText(new RegExp(`^${expected.length} messages in ${expected.length} sessions`)).waitFor();
+      expect((await page.locator(".hit-text").allInnerTexts()).sort()).toEqual(expected);
+      await open.expectNoSideways();
+      await open.picture(`${screenName}-demo-asked`);
+      await page.locator(".hit").first().click();
+      await page.locator('article[data-role="user"][aria-current="true"]').waitFor();
+    });
+
+    it("leads from an owner in the table to what that owner asked", async () => {
+      const { page } = open;
+      await open.goTo("/sessions?owner=ada");
+      await page.getByRole("button", { name: "Last week" }).last().click();
+      await page.getByRole("link", { name: "What users asked" }).click();
+      await page.locator(".hit").first().waitFor();
+      expect((await page.locator(".hit-text").allInnerTexts()).sort()).toEqual(questionsOf("ada", lastWeek()));
     });
   });
 });

@@ -163,12 +163,33 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       }
     });
 
-    it("is offered only where the service searches", async () => {
+    it("lists messages by conditions alone, and each time they change", async () => {
+      await open("#/search");
+      await page.getByRole("combobox", { name: "Which messages" }).selectOption("user");
+      await page.getByText("42 messages in one session, the newest first; there may be more").waitFor();
+      await page.getByRole("button", { name: "Look further" }).click();
+      await page.getByText("43 messages in 2 sessions, those that changed last first").waitFor();
+      expect(page.url()).toMatch(/#\/search\?role=user$/);
+      await page.getByRole("combobox", { name: "Which messages" }).selectOption("assistant");
+      await page.getByText("No message matches.").waitFor();
+      await page.getByRole("button", { name: "Last hour" }).last().click();
+      await page.getByRole("combobox", { name: "Which messages" }).selectOption("user");
+      await field().fill("MAPLES");
+      await page.getByText("2 messages, the newest first").waitFor();
+      await field().fill("");
+      await page.getByText("42 messages in one session").waitFor();
+    });
+
+    it("offers words only where the service searches, and lists messages everywhere", async () => {
       await open("#/", without);
-      await page.getByRole("link", { name: "Todos" }).waitFor();
+      await page.getByRole("link", { name: "Messages of all sessions" }).waitFor();
       expect(await page.getByRole("link", { name: "Search all sessions" }).count()).toBe(0);
       await page.keyboard.press("s");
-      expect(page.url()).toMatch(/#\/$/);
+      await page.getByRole("heading", { name: "Messages of all sessions" }).waitFor();
+      await page.getByText("Choose whose sessions, which messages or a time").waitFor();
+      expect(await field().count()).toBe(0);
+      await page.getByRole("button", { name: "Today" }).last().click();
+      await page.getByText("No message matches.").waitFor();
     });
   });
 });

@@ -97,12 +97,13 @@ export interface MessageQuery {
   readonly offset?: number;
   readonly pageToken?: string;
   readonly newestFirst?: boolean;
-  readonly since?: string;
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
 }
 
 export function listMessages(id: string, query: MessageQuery, signal?: Signal): Promise<MessagePage> {
-  const { limit, offset, pageToken, newestFirst, since } = query;
-  const parameters = { limit, offset, page_token: pageToken, newest_first: newestFirst, since };
+  const { limit, offset, pageToken, newestFirst, since, until } = query;
+  const parameters = { limit, offset, page_token: pageToken, newest_first: newestFirst, since, until };
   return call(target(["session", id, "message"], parameters), { signal });
 }
 

@@ -2,6 +2,7 @@ import { signal } from "@preact/signals";
 import { type SearchHit, searchMessages } from "../api/calls.js";
 import { ownerOf, queryFrom, timeOf } from "./filter-texts.js";
 import { noteWhere } from "./route.js";
+import { SaidMessages, type SaidPage } from "./said-messages.js";
 
 const PAGE = 30;
 /**
@@ -9,6 +10,8 @@ const PAGE = 30;
  * number of messages for each page.
  */
 const PAGES_UNASKED = 20;
+/** How many pages a list without words reads for as many hits as a page of a search has. */
+const PAGES_LISTED = 50;
 
 /** Whether the service can search messages. It writes this into the page. */
 export const canSearch = document.documentElement.dataset.search !== undefined;
@@ -34,6 +37,8 @@ export function searchFilterOf(query: string): SearchFilter {
   return { q: text("q"), role: text("role"), owner: text("owner"), since: text("since"), until: text("until") };
 }
 
+type ReadPage = (pageToken: string, signal: AbortSignal) => Promise<SaidPage>;
+
 export type SearchState =
   | { readonly kind: "idle" }
   | { readonly kind: "reading" }
@@ -41,40 +46,59 @@ export type SearchState =
   | { readonly kind: "done"; readonly next: string }
   | { readonly kind: "failed"; readonly error: unknown };
 
-/** Looks for words in the messages of all sessions. */
+/** Whether anything but words is asked for. */
+export function hasConditions({ role, owner, since, until }: SearchFilter): boolean {
+  return [role, owner, since, until].some((text) => text !== "");
+}
+
+/** Looks for words in the messages of all sessions, or without words, for messages of a kind, an owner and a time. */
 export class MessageSearch {
   readonly hits = signal<readonly SearchHit[]>([]);
   readonly state = signal<SearchState>({ kind: "idle" });
-  #filter = searchFilterOf("");
+  /** Whether the hits come from a list and not from a search for words. */
+  readonly isList = signal(false);
+  #read: ReadPage = () => Promise.resolve({ hits: [], nextPageToken: "" });
   #running: AbortController | undefined;
 
-  /** Starts a new search; one without words ends it. The filter is kept in the address. */
-  start(filter: SearchFilter): void {
+  /** Starts a new search; one without words and conditions ends it. The filter is kept in the address. */
+  start(typed: SearchFilter): void {
     this.stop();
-    this.#filter = { ...filter, q: filter.q.trim() };
-    noteWhere({ view: "search", query: queryFrom(this.#filter) });
+    const filter = { ...typed, q: canSearch ? typed.q.trim() : "" };
+    noteWhere({ view: "search", query: queryFrom(filter) });
     this.hits.value = [];
     this.state.value = { kind: "idle" };
-    if (this.#filter.q !== "") void this.more("");
+    this.isList.value = filter.q === "" && hasConditions(filter);
+    if (filter.q === "" && !this.isList.value) return;
+    const { q, role, owner, since, until } = filter;
+    const conditions = { role, ...ownerOf(owner), since: timeOf(since), until: timeOf(until) };
+    if (this.isList.value) {
+      const said = new SaidMessages(conditions);
+      this.#read = (_, signal) => said.read(signal);
+    } else {
+      this.#read = (pageToken, signal) => searchMessages({ q, ...conditions, limit: PAGE, pageToken }, signal);
+    }
+    void this.more("");
   }
 
   stop(): void {
     this.#running?.abort();
   }
 
-  /** Reads further pages until there are new hits. */
+  /** Reads further pages until there are new hits; of a list, until there are as many as a page of a search has. */
   async more(pageToken: string): Promise<void> {
     const running = new AbortController();
     this.#running = running;
     this.state.value = { kind: "reading" };
-    const before = this.hits.value.length;
+    const isList = this.isList.peek();
+    const [enough, maxPages] = isList
+      ? [this.hits.value.length + PAGE, PAGES_LISTED]
+      : [this.hits.value.length + 1, PAGES_UNASKED];
     let next = pageToken;
-    const { q, role, owner, since, until } = this.#filter;
-    const query = { q, role, ...ownerOf(owner), since: timeOf(since), until: timeOf(until), limit: PAGE };
     try {
-      for (let pages = 0; pages < PAGES_UNASKED && this.hits.value.length === before; pages++) {
-        const page = await searchMessages({ ...query, pageToken: next }, running.signal);
-        this.hits.value = [...this.hits.value, ...page.hits];
+      for (let pages = 0; pages < maxPages && this.hits.value.length < enough; pages++) {
+        const page = await this.#read(next, running.signal);
+        if (running.signal.aborted) return;
+        if (page.hits.length > 0) this.hits.value = [...this.hits.value, ...page.hits];
         next = page.nextPageToken;
         if (next === "") break;
       }

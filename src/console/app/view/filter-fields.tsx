@@ -4,6 +4,9 @@ import { rangeOf, TIME_NAMES, TIMES, type TimeName, type TimeRange, timeNameOf }
 
 const TYPING_MS = 400;
 
+/** What the field for an owner is called on every page. */
+export const OWNER = "Owner of the session";
+
 type Texts<Filter> = { readonly [Name in keyof Filter]: string };
 
 /** Makes the fields of a filter by their names. */

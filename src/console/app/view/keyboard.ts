@@ -1,7 +1,6 @@
 import { ticketText } from "../api/ticket.js";
 import type { Conversation } from "../state/conversation.js";
 import { forkAt } from "../state/message-actions.js";
-import { canSearch } from "../state/message-search.js";
 import { go, linkTo, route } from "../state/route.js";
 import { conversation, dialog, jump, panel, selected } from "../state/ui.js";
 import { copyText } from "./copy.js";
@@ -35,7 +34,7 @@ function act(key: string): boolean {
     dialog.value = { kind: "keys" };
     return true;
   }
-  if (key === "s" && canSearch && ticketText === undefined && route.value.view !== "search") {
+  if (key === "s" && ticketText === undefined && route.value.view !== "search") {
     go({ view: "search", query: "" });
     return true;
   }

@@ -1,11 +1,17 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { SearchHit } from "../api/calls.js";
 import { ApiError, apiKey, CODE } from "../api/http.js";
-import { MessageSearch, piecesOf, type SearchFilter, searchesAll, searchFilterOf } from "../state/message-search.js";
+import {
+  canSearch,
+  MessageSearch,
+  piecesOf,
+  type SearchFilter,
+  searchesAll,
+  searchFilterOf,
+} from "../state/message-search.js";
 import { linkTo, sessionLink } from "../state/route.js";
-import { ALL, queryOf } from "../state/session-table.js";
 import { clock, dayOf, plural, whole } from "../text/format.js";
-import { fieldOf, Ranges } from "./filter-fields.js";
+import { fieldOf, OWNER, Ranges } from "./filter-fields.js";
 import { PageHead } from "./page-head.js";
 import { Problem } from "./problem.js";
 import { Said } from "./said.js";
@@ -14,9 +20,18 @@ const TYPING_MS = 300;
 const TEXT_SEARCHED = "Only what was said is searched: no tool calls, their output, reasoning or titles.";
 const ALL_SEARCHED = "Searched are texts, reasoning, names of tools, arguments, outputs and titles.";
 const SEARCHED = searchesAll ? ALL_SEARCHED : TEXT_SEARCHED;
-const ROLES = ["user", "assistant", "tool", "system"];
+const WITHOUT_WORDS = "Choose whose sessions, which messages or a time to list what was said.";
 
-/** Messages of all sessions by their words, the newest first. Begins with the query of the address. */
+/** The kinds of messages by their roles, so that nobody takes a role for the owner of a session. */
+const KINDS = [
+  ["", "all"],
+  ["user", "questions (user)"],
+  ["assistant", "answers (assistant)"],
+  ["tool", "results of tools (tool)"],
+  ["system", "instructions (system)"],
+] as const;
+
+/** Messages of all sessions by their words or by conditions. Begins with the query of the address. */
 export function Search({ query }: { query: string }) {
   const search = useMemo(() => new MessageSearch(), []);
   const [filter, setFilter] = useState(() => searchFilterOf(query));
@@ -34,31 +49,34 @@ export function Search({ query }: { query: string }) {
   if (state.kind === "failed" && !isRefusal(state.error)) return <Problem error={state.error} onRetry={again} />;
   return (
     <main class="home message-search">
-      <PageHead title="Search all sessions" />
+      <PageHead title={canSearch ? "Search all sessions" : "Messages of all sessions"} />
       <search>
-        <input
-          ref={input}
-          id="message-search"
-          type="search"
-          class="field"
-          placeholder={'Words, "a phrase" or begin*'}
-          aria-label="Search the messages of all sessions"
-          value={filter.q}
-          onInput={({ currentTarget }) => setFilter({ ...filter, q: currentTarget.value })}
-        />
+        {canSearch && (
+          <input
+            ref={input}
+            id="message-search"
+            type="search"
+            class="field"
+            placeholder={'Words, "a phrase" or begin*'}
+            aria-label="Search the messages of all sessions"
+            value={filter.q}
+            onInput={({ currentTarget }) => setFilter({ ...filter, q: currentTarget.value })}
+          />
+        )}
         <SearchFilters filter={filter} onChange={setFilter} />
       </search>
-      {state.kind === "idle" && (
-        <Said what="empty">{hasConditions(filter) ? <NoWords filter={filter} /> : SEARCHED}</Said>
-      )}
-      {state.kind === "reading" && <Said what="loading">Searching…</Said>}
+      {state.kind === "idle" && <Said what="empty">{canSearch ? `${SEARCHED} ${WITHOUT_WORDS}` : WITHOUT_WORDS}</Said>}
+      {state.kind === "reading" && <Said what="loading">{search.isList.value ? "Reading…" : "Searching…"}</Said>}
       {state.kind === "failed" && <Said what="failed" error={state.error} onRetry={again} />}
       {state.kind === "done" && hits.length > 0 && (
         <p class="muted" role="status">
-          {plural(hits.length, "message")}, the newest first{state.next !== "" && "; there may be more"}
+          {search.isList.value ? listLine(hits) : `${plural(hits.length, "message")}, the newest first`}
+          {state.next !== "" && "; there may be more"}
         </p>
       )}
-      {state.kind === "done" && hits.length === 0 && <Said what="empty">{nothingLine(state.next)}</Said>}
+      {state.kind === "done" && hits.length === 0 && (
+        <Said what="empty">{nothingLine(state.next, search.isList.value)}</Said>
+      )}
       <ol class="hits">
         {hits.map((hit) => (
           <li key={`${hit.sessionId} ${hit.messageId}`}>
@@ -75,42 +93,35 @@ export function Search({ query }: { query: string }) {
   );
 }
 
-function hasConditions({ role, owner, since, until }: SearchFilter): boolean {
-  return [role, owner, since, until].some((text) => text !== "");
+/** How much a list has, and in which order. */
+function listLine(hits: readonly SearchHit[]): string {
+  const sessions = new Set(hits.map(({ sessionId }) => sessionId)).size;
+  const found = plural(hits.length, "message");
+  return sessions === 1
+    ? `${found} in one session, the newest first`
+    : `${found} in ${plural(sessions, "session")}, those that changed last first`;
 }
 
-/** Says what is missing, and where the sessions are that the filter names. */
-function NoWords({ filter: { owner, since, until } }: { filter: SearchFilter }) {
-  const query = queryOf({ ...ALL, owner, since, until });
-  return (
-    <>
-      Type a word that the messages hold. The table has{" "}
-      <a href={linkTo({ view: "sessions", query })}>all sessions of this owner and time</a>, with what was asked last.
-    </>
-  );
-}
-
-/** Who said it, whose session it is, and when. */
+/** Whose session it is, which messages, and when. */
 function SearchFilters({ filter, onChange }: { filter: SearchFilter; onChange: (filter: SearchFilter) => void }) {
   const field = fieldOf(filter, onChange);
   return (
     <div class="page-filters">
+      {field("owner", OWNER, { title: 'Write "" for sessions without an owner' })}
       <label class="filter">
-        Said by
+        Which messages
         <select
           class="field"
           value={filter.role}
           onChange={({ currentTarget }) => onChange({ ...filter, role: currentTarget.value })}
         >
-          <option value="">anybody</option>
-          {ROLES.map((one) => (
-            <option key={one} value={one}>
-              {one}
+          {KINDS.map(([role, label]) => (
+            <option key={role} value={role}>
+              {label}
             </option>
           ))}
         </select>
       </label>
-      {field("owner", "Owner of the session", { title: 'Write "" for sessions without an owner' })}
       {field("since", "Since", { type: "datetime-local" })}
       {field("until", "Before", { type: "datetime-local" })}
       <Ranges label="Time" filter={filter} onChoose={(range) => onChange({ ...filter, ...range })} />
@@ -150,8 +161,9 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** Says that nothing was found, so far or at all. */
-function nothingLine(next: string) {
+function nothingLine(next: string, isList: boolean) {
   if (next !== "") return "Nothing found so far.";
+  if (isList) return "No message matches.";
   return (
     <>
       No message has all of these words. {SEARCHED} <code>begin*</code> also finds words that begin so.

@@ -8,7 +8,9 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["j, k", "Next and previous message"],
   ["g, G", "First and last message"],
   ["/", hasList ? "Search in the session; in the list, filter it" : "Search in the session"],
-  ...(canSearch && hasList ? ([["s", "Search the messages of all sessions"]] as const) : []),
+  ...(hasList
+    ? ([["s", canSearch ? "Search the messages of all sessions" : "Messages of all sessions"]] as const)
+    : []),
   ["t", "Go to a place or a time"],
   ["e", "Open or fold the message’s calls, outputs and reasoning"],
   ["r", "Raw view of the message"],

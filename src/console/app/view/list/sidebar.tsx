@@ -6,6 +6,7 @@ import {
   KeyRound,
   ListTodo,
   ListTree,
+  MessageSquareText,
   MessagesSquare,
   Search,
   Table2,
@@ -76,9 +77,15 @@ interface PageLink {
 }
 
 const PAGES: readonly PageLink[] = [
-  ...(canSearch
-    ? [{ view: "search" as const, text: "Search", title: "Search all sessions", href: "#/search", node: Search }]
-    : []),
+  canSearch
+    ? { view: "search", text: "Search", title: "Search all sessions", href: "#/search", node: Search }
+    : {
+        view: "search",
+        text: "Messages",
+        title: "Messages of all sessions",
+        href: "#/search",
+        node: MessageSquareText,
+      },
   { view: "sessions", text: "Table", title: "Table of sessions", href: "#/sessions", node: Table2 },
   { view: "usage", text: "Usage", title: "Usage by day", href: "#/usage", node: ChartColumn },
   ...(binDays > 0 ? [{ view: "bin" as const, text: "Bin", title: "Bin", href: "#/bin", node: Trash2 }] : []),

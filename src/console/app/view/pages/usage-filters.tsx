@@ -1,5 +1,5 @@
 import type { UsageFilter, UsageReport } from "../../state/usage-report.js";
-import { Ranges, useFilterFields } from "../filter-fields.js";
+import { OWNER, Ranges, useFilterFields } from "../filter-fields.js";
 
 /** Which time, and whose calls. */
 export function UsageFilters({ report, filter }: { report: UsageReport; filter: UsageFilter }) {
@@ -8,7 +8,7 @@ export function UsageFilters({ report, filter }: { report: UsageReport; filter: 
     <search class="page-filters">
       {field("since", "Since", { type: "datetime-local" })}
       {field("until", "Before", { type: "datetime-local" })}
-      {field("owner", "Owner", { title: 'Write "" for sessions without an owner' })}
+      {field("owner", OWNER, { title: 'Write "" for sessions without an owner' })}
       {field("labels", "Labels", { placeholder: "key=value" })}
       {field("model", "Model")}
       <Ranges label="Time" filter={filter} onChoose={(range) => report.begin({ ...typed, ...range })} />

@@ -4,7 +4,8 @@ import { withoutPiles } from "../../../../parts/piles.js";
 import { getSession } from "../../api/calls.js";
 import type { UsageRow, UsageSums } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
-import { sessionLink } from "../../state/route.js";
+import { queryFrom } from "../../state/filter-texts.js";
+import { linkTo, sessionLink } from "../../state/route.js";
 import { sessionById } from "../../state/session-list.js";
 import { modelOf, sumsBy } from "../../state/usage-days.js";
 import type { Report, UsageFilter, UsageReport } from "../../state/usage-report.js";
@@ -216,7 +217,7 @@ export function GroupsTable(props: { report: UsageReport; filter: UsageFilter; g
       rows={groups.rows}
       columns={[...SUMS, ...TIMES, TOTAL_TIME]}
       keyOf={(row) => row.sessionId ?? row.owner ?? row.provider ?? row.labels?.[labelKey ?? ""] ?? ""}
-      nameOf={(row) => <GroupName row={row} labelKey={labelKey} />}
+      nameOf={(row) => <GroupName row={row} labelKey={labelKey} filter={filter} />}
       first="Cost"
     >
       {chooser}
@@ -225,10 +226,19 @@ export function GroupsTable(props: { report: UsageReport; filter: UsageFilter; g
   );
 }
 
-function GroupName({ row, labelKey }: { row: UsageRow; labelKey: string | undefined }) {
+function GroupName(props: { row: UsageRow; labelKey: string | undefined; filter: UsageFilter }) {
+  const { row, labelKey, filter } = props;
   if (row.sessionId !== undefined) return <SessionName sessionId={row.sessionId} />;
   if (labelKey !== undefined) return <>{withoutPiles(row.labels?.[labelKey] ?? "") || "without it"}</>;
-  return <>{withoutPiles(row.owner ?? row.provider ?? "") || "nobody"}</>;
+  const name = withoutPiles(row.owner ?? row.provider ?? "") || "nobody";
+  if (row.owner === undefined) return <>{name}</>;
+  const { since, until } = filter;
+  const query = queryFrom({ role: "user", owner: row.owner || '""', since, until });
+  return (
+    <a href={linkTo({ view: "search", query })} title="What users asked in these sessions">
+      {name}
+    </a>
+  );
 }
 
 /** The title of a session, read when the list does not have it. */
