@@ -9,10 +9,15 @@ const ROOT = join(import.meta.dirname, "../..");
 const FOLDER = "docs/operations";
 const entry = readFileSync(join(ROOT, "docs/operations.md"), "utf8");
 const pages = readdirSync(join(ROOT, FOLDER)).filter((name) => name.endsWith(".md"));
+const CLI = "src/commands/cli";
 /** The flags that commands declare, and those that commander has. */
 const known = new Set([
   ...addServeOptions(new Command()).options.map(({ long }) => long),
-  ...["src/main.ts", "src/config/storage-flags.ts"].flatMap((path) =>
+  ...[
+    "src/main.ts",
+    "src/config/storage-flags.ts",
+    ...readdirSync(join(ROOT, CLI)).map((name) => `${CLI}/${name}`),
+  ].flatMap((path) =>
     [...readFileSync(join(ROOT, path), "utf8").matchAll(/"(--[a-z-]+)[ "]/g)].map(([, flag]) => flag),
   ),
   ...["--help", "--version"],
