@@ -71,7 +71,7 @@ export interface ExpiryBounds {
 export interface RangeOptions {
   readonly descending?: boolean | undefined;
   readonly limit?: number | undefined;
-  /** Ends the read, after at least one entry, once roughly this many bytes have been read. */
+  /** Ends the read, after at least one entry, once roughly this many bytes have been read; Infinity for no end. */
   readonly maxBytes?: number | undefined;
 }
 
@@ -86,7 +86,7 @@ export interface Range {
 export interface NewestOptions {
   /** At least 1. */
   readonly limit: number;
-  /** Ends the read, after at least one message, once roughly this many bytes have been read. */
+  /** Ends the read, after at least one message, once roughly this many bytes have been read; Infinity for no end. */
   readonly maxBytes: number;
 }
 

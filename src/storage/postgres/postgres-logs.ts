@@ -118,7 +118,7 @@ export class PostgresLogs {
     const step = descending ? -1 : 1;
     const far = near + step * (places - 1);
     const bounds = [Math.min(near, far), Math.min(Math.max(near, far), MOST)];
-    const values = [...splitLog(log), ...bounds, places, maxBytes];
+    const values = [...splitLog(log), ...bounds, places, Math.min(maxBytes, MOST)];
     const rows = await pool.read(descending ? sql.rangeDown : sql.rangeUp, values, call);
     const entries: Entry[] = [];
     for (const row of rows) {

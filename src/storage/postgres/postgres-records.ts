@@ -54,7 +54,8 @@ export class PostgresRecords {
 
   async readNewest(sessionId: string, { limit, maxBytes }: NewestOptions, call?: Call): Promise<Newest | null> {
     const { pool, sql } = this.#shared;
-    const rows = await pool.read(sql.newest, [this.#namespace, toColumn(sessionId), limit, maxBytes], call);
+    const most = Math.min(maxBytes, Number.MAX_SAFE_INTEGER);
+    const rows = await pool.read(sql.newest, [this.#namespace, toColumn(sessionId), limit, most], call);
     const [end, ...messages] = rows;
     if (end === undefined) return null;
     const [, , , seq, id, time] = end as EndColumns;

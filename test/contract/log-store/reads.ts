@@ -61,8 +61,10 @@ export function describeReads(subject: LogStoreSubject): void {
       const down = await read(1, 50, { maxBytes: 100_000, descending: true });
       expect(down.cut).toBe(true);
       expect(down.seqs).toEqual(some.seqs.map((_, i) => 50 - i));
-      const all = await read(1, 50, { maxBytes: 10_000_000 });
-      expect([all.cut, all.seqs.length]).toEqual([false, 50]);
+      for (const maxBytes of [10_000_000, Number.POSITIVE_INFINITY]) {
+        const all = await read(1, 50, { maxBytes, limit: Number.POSITIVE_INFINITY });
+        expect([all.cut, all.seqs.length]).toEqual([false, 50]);
+      }
       expect(await read(1, 50, { maxBytes: 1_000_000, limit: 3 })).toEqual({ seqs: [1, 2, 3], cut: false });
     });
 
