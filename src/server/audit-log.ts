@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
+import { onOneLine } from "../domain/json.js";
 import type { Logger } from "./logging.js";
 
 /** What a line says besides its time. Fields that are undefined are left out. */
@@ -47,7 +48,7 @@ export class AuditLog {
 
   /** Never throws. */
   write(fields: AuditFields): void {
-    const line = `${JSON.stringify({ time: new Date().toISOString(), ...fields })}\n`;
+    const line = `${onOneLine(JSON.stringify({ time: new Date().toISOString(), ...fields }))}\n`;
     if (!this.#isFailing && this.#append(line)) return;
     const isLost = this.#waiting.length === MOST_WAITING;
     if (isLost) this.#lost += 1;

@@ -69,6 +69,15 @@ describe("AuditLog", () => {
     expect(told).toEqual([]);
   });
 
+  it("keeps names in one line that hold what some readers take for the end of one", () => {
+    const log = open();
+    const sessionId = 'a\u2028{"action":"b"}\u2029\u0085\n\r\v\f';
+    log.write({ action: "a", sessionId });
+    log.close();
+    expect(readFileSync(path, "utf8").trimEnd()).toMatch(/^[\x20-\x7e]*$/);
+    expect(lines()).toMatchObject([{ action: "a", sessionId }]);
+  });
+
   it("warns of a file that others may open", () => {
     writeFileSync(path, "");
     chmodSync(path, 0o640);
