@@ -1,6 +1,6 @@
-import type { PartView } from "../../../parts/part-view.js";
+import type { Output, PartView } from "../../../parts/part-view.js";
 import { viewsOf } from "../../../parts/recognise.js";
-import type { Annotation, Json, Message } from "../api/types.js";
+import type { Annotation, Message } from "../api/types.js";
 import { usageOf } from "../parts/usage.js";
 
 /** Which messages a data set has. */
@@ -73,32 +73,49 @@ function turnBefore(messages: readonly Message[], position: number): number {
   return 0;
 }
 
-/** A message as Chat Completions write it: calls beside the text, and each result as a message of its own. */
+/** What Chat Completions take as one message, and the results of its calls that follow it. */
+interface Turn {
+  readonly views: PartView[];
+  readonly calls: ChatCall[];
+  readonly results: ChatMessage[];
+}
+
+/**
+ * A message as Chat Completions write it: calls beside the text, and each result as a message of its own. Some formats
+ * keep the results of calls, and what was said after them, in the message of the calls; that becomes several.
+ */
 function chatOf(message: Message): readonly ChatMessage[] {
-  const views = viewsOf(message);
-  const content = contentOf(views, message.info.role);
-  const calls = views.flatMap((view, i) => (view.kind === "call" ? [callOf(view, message, i)] : []));
-  const results = views.flatMap((view) =>
-    view.kind === "result" ? [{ role: "tool", tool_call_id: view.callId, content: outputText(view.output) }] : [],
-  );
-  // Some formats keep the output beside its call.
-  const outputs = views.flatMap((view, i) =>
-    view.kind === "call" && view.output && (view.status === "done" || view.status === "failed")
-      ? [{ role: "tool", tool_call_id: callOf(view, message, i).id, content: outputText(view.output) }]
-      : [],
-  );
-  const own: readonly ChatMessage[] =
-    content === null && calls.length === 0
-      ? []
-      : [
-          {
-            role: roleOf(message.info.role, calls.length > 0),
-            content,
-            ...(calls.length > 0 && { tool_calls: calls }),
-          },
-        ];
-  // Anthropic's results come before what the user says with them.
-  return [...results, ...own, ...outputs];
+  const turns: Turn[] = [{ views: [], calls: [], results: [] }];
+  const earlier: ChatMessage[] = [];
+  for (const [i, view] of viewsOf(message).entries()) {
+    const last = turns.at(-1) as Turn;
+    if (view.kind === "call") {
+      const call = callOf(view, message, i);
+      last.calls.push(call);
+      const isOver = view.output && (view.status === "done" || view.status === "failed");
+      if (isOver) last.results.push(resultOf(call.id, view.output));
+    } else if (view.kind === "result") {
+      const of = turns.find(({ calls }) => calls.some(({ id }) => id === view.callId));
+      // Anthropic's results come before what the user says with them.
+      (of?.results ?? earlier).push(resultOf(view.callId, view.output));
+    } else if (last.results.length > 0 && textOf(view).some((text) => text !== "")) {
+      turns.push({ views: [view], calls: [], results: [] });
+    } else {
+      last.views.push(view);
+    }
+  }
+  return [...earlier, ...turns.flatMap((turn) => chatOfTurn(turn, message.info.role))];
+}
+
+function chatOfTurn({ views, calls, results }: Turn, role: string): readonly ChatMessage[] {
+  const content = contentOf(views, role);
+  if (content === null && calls.length === 0) return results;
+  const hasCalls = calls.length > 0;
+  return [{ role: roleOf(role, hasCalls), content, ...(hasCalls && { tool_calls: calls }) }, ...results];
+}
+
+function resultOf(callId: string, output: Output): ChatMessage {
+  return { role: "tool", tool_call_id: callId, content: outputText(output) };
 }
 
 /** Gives a result to calls in the middle that have none, because the format requires one. */
@@ -148,6 +165,6 @@ function callOf(view: Extract<PartView, { kind: "call" }>, message: Message, i: 
   return { id: view.callId || `${message.info.id}-${i}`, type: "function", function: { name, arguments: text } };
 }
 
-function outputText({ text, json }: { readonly text?: string; readonly json?: Json }): string {
+function outputText({ text, json }: Output): string {
   return text ?? (json === undefined ? "" : JSON.stringify(json));
 }

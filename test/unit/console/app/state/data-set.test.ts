@@ -95,6 +95,39 @@ describe("a data set", () => {
     expect(lines([7], "turn")[0].messages.at(-1).role).toBe("assistant");
   });
 
+  it("puts results between their calls and what was said after them, where one message holds all of that", () => {
+    const call = (id: string, output: string) => ({
+      type: "tool-read",
+      data: { type: "tool-read", toolCallId: id, state: "output-available", input: {}, output },
+    });
+    const written = (...parts: readonly object[]) => {
+      const info = { id: "m", role: "assistant", timestamp: "2026-01-01T00:00:00Z" };
+      const whole = { info, parts: parts.map((part) => ({ id: "", type: "text", text: "", ...part })) };
+      const [line] = [...dataSetLines("s", [whole], [], [0], "all")].map((one) => JSON.parse(one));
+      return line.messages.map(({ role, content, tool_calls, tool_call_id }: Record<string, string | object[]>) =>
+        [role, content, tool_call_id, (tool_calls as { id: string }[] | undefined)?.map(({ id }) => id)].filter(
+          Boolean,
+        ),
+      );
+    };
+    const steps = [{ type: "step-start" }, { text: "I look." }, call("a", "1"), call("b", "2"), { type: "step-start" }];
+    expect(written(...steps, { text: "Again." }, call("c", "3"), { text: "A column." })).toEqual([
+      ["assistant", "I look.", ["a", "b"]],
+      ["tool", "1", "a"],
+      ["tool", "2", "b"],
+      ["assistant", "Again.", ["c"]],
+      ["tool", "3", "c"],
+      ["assistant", "A column."],
+    ]);
+    const apart = { type: "tool_use", data: { id: "d", name: "read", input: {} } };
+    const result = { type: "tool_result", text: "4", data: { tool_use_id: "d" } };
+    expect(written({ text: "I look." }, apart, result, { text: "A column." })).toEqual([
+      ["assistant", "I look.", ["d"]],
+      ["tool", "4", "d"],
+      ["assistant", "A column."],
+    ]);
+  });
+
   it("is as the page of the console shows it", () => {
     const said = (id: string, role: string, text: string): Message => ({
       info: { id, role, timestamp: "2026-11-28T12:00:00Z" },
