@@ -1,8 +1,9 @@
 import type { Annotation, Attachment, Message, Part, Session, Usage } from "../api/types.js";
+import { jsonLine } from "../text/json-line.js";
 
 /** The first and the last line of a backup. The lines of its sessions are between them. */
 export function backupFrame(): readonly [first: string, last: string] {
-  return [lineOf({ format: "session-pool", version: 4 }), lineOf({ todos: [] })];
+  return [jsonLine({ format: "session-pool", version: 4 }), jsonLine({ todos: [] })];
 }
 
 /**
@@ -40,7 +41,7 @@ export function backupLines(
     { session: line },
     ...messages.map((message) => ({ message: messageOf(message, sessionId, numbers) })),
   ];
-  return lines.map(lineOf);
+  return lines.map(jsonLine);
 }
 
 /** The notes on messages of the file, each with what tells its message from others with the same id. */
@@ -70,16 +71,12 @@ const PIECE_BYTES = 3 * 64 * 1024;
 export async function attachmentLines(attachment: Attachment, bytes: Blob): Promise<string[]> {
   const { attachmentId, mediaType, name, size, sha256, createTime } = attachment;
   const facts = { attachmentId, mediaType, name, size: Number(size), sha256, createTimeMicros: microsOf(createTime) };
-  const lines = [lineOf({ attachment: facts })];
+  const lines = [jsonLine({ attachment: facts })];
   for (let at = 0; at < bytes.size; at += PIECE_BYTES) {
     const piece = new Uint8Array(await bytes.slice(at, at + PIECE_BYTES).arrayBuffer());
-    lines.push(lineOf({ piece: btoa(Array.from(piece, (byte) => String.fromCharCode(byte)).join("")) }));
+    lines.push(jsonLine({ piece: btoa(Array.from(piece, (byte) => String.fromCharCode(byte)).join("")) }));
   }
   return lines;
-}
-
-function lineOf(item: object): string {
-  return `${JSON.stringify(item)}\n`;
 }
 
 /** `numbers`: the attachments of the file, by id. What a message says of others counts as missing. */

@@ -2,6 +2,7 @@ import type { Output, PartView } from "../../../parts/part-view.js";
 import { viewsOf } from "../../../parts/recognise.js";
 import type { Annotation, Message } from "../api/types.js";
 import { usageOf } from "../parts/usage.js";
+import { jsonLine } from "../text/json-line.js";
 
 /** Which messages a data set has. */
 export type Choice = "up" | "down" | "noted" | "answers" | "selected";
@@ -60,7 +61,7 @@ export function* dataSetLines(
       messages: answered(chats.slice(first, position + 1).flat()),
       metadata: { session_id: sessionId, message_id: message.info.id, ...(model && { model }), feedback },
     };
-    yield `${JSON.stringify(line)}\n`;
+    yield jsonLine(line);
   }
 }
 

@@ -128,6 +128,14 @@ describe("a data set", () => {
     ]);
   });
 
+  it("has one line for each message, for readers too that know other ends of lines", () => {
+    const info = { id: "m", role: "user", timestamp: "2026-01-01T00:00:00Z" };
+    const message: Message = { info, parts: [{ id: "", type: "text", text: "a\u2028b\u2029c\u0085d\ne" }] };
+    const [line = ""] = [...dataSetLines("s", [message], [], [0], "all")];
+    expect(line).toMatch(/^[^\u0085\u2028\u2029\n]*\n$/);
+    expect(JSON.parse(line).messages[0].content).toBe(message.parts[0]?.text);
+  });
+
   it("is as the page of the console shows it", () => {
     const said = (id: string, role: string, text: string): Message => ({
       info: { id, role, timestamp: "2026-11-28T12:00:00Z" },
