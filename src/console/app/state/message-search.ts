@@ -47,7 +47,7 @@ export type SearchState =
   | { readonly kind: "failed"; readonly error: unknown };
 
 /** Whether anything but words is asked for. */
-export function hasConditions({ role, owner, since, until }: SearchFilter): boolean {
+function hasConditions({ role, owner, since, until }: SearchFilter): boolean {
   return [role, owner, since, until].some((text) => text !== "");
 }
 

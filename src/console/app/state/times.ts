@@ -50,7 +50,10 @@ export function timeNameOf({ since, until }: TimeRange, now = new Date()): TimeN
   });
 }
 
-/** The first day of a week, `weeksAgo` weeks before the one of `at`. Days are counted from Monday, 1, to Sunday, 7. */
+/**
+ * The first day of a week, `weeksAgo` weeks before the one of `at`. Days are counted from Monday, 1, to Sunday, 7.
+ * @public Its test imports it by a path that knip does not follow.
+ */
 export function startOfWeek(at: Date, weeksAgo = 0, firstDay = firstDayOfWeek()): Date {
   return startOfDay(at, ((at.getDay() - firstDay + 7) % 7) + 7 * weeksAgo);
 }
