@@ -238,6 +238,20 @@ export function describeSums(subject: StorageProviderSubject): void {
       expect(row).toMatchObject({ inputTokens: 0, durationMicros: 0, durationP50Micros: undefined });
     });
 
+    it("counts a call as failed if the message with its result stands before it", async () => {
+      const { provider } = subject;
+      await provider.createSession({ sessionId: "s" });
+      await provider.logMessages("s", [
+        result("m1", 1, "c1", true),
+        result("m2", 2, "c2"),
+        calling("m3", 3, "c1"),
+        calling("m4", 4, "c2"),
+        calling("m5", 5, "c1"),
+        result("m6", 6, "c2"),
+      ]);
+      expect(await toolSums()).toEqual([["bash", 2, 1]]);
+    });
+
     it("shows callers only what they may see", async () => {
       const { provider, other } = subject;
       await provider.createSession({ sessionId: "a", owner: "ada" });

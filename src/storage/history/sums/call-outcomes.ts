@@ -8,10 +8,12 @@ const MOST_REMEMBERED = 100_000;
 /** Longer ids are remembered by a digest. */
 const LONG_ID = 128;
 
-/** A call that was counted, or one that is outside of the time that is counted. */
+/** A call that was counted, one outside of the time that is counted, or one of which only the result is known. */
 interface Known {
   /** Null for a call that does not count. */
   readonly group: Group | null;
+  /** Whether a message has told of the call itself. */
+  readonly isTold: boolean;
   hasFailed: boolean;
   hasEnded: boolean;
 }
@@ -33,23 +35,27 @@ export class CallOutcomes {
     const hasEnded = hasFailed || status === "done" || status === "denied";
     const key = keyOf(callId);
     const known = callId === "" ? undefined : this.#calls.get(key);
-    if (known !== undefined) {
+    if (known?.isTold) {
       this.#end(known, hasEnded, hasFailed);
       return;
     }
     if (group !== null) group.calls++;
-    const call = { group, hasFailed: false, hasEnded: false };
+    const call = { group, isTold: true, hasFailed: false, hasEnded: false };
     if (callId !== "") this.#remember(key, call);
-    this.#end(call, hasEnded, hasFailed, callId !== "");
+    this.#end(call, hasEnded || known !== undefined, hasFailed || known !== undefined, callId !== "");
   }
 
-  /** Adds the result of a call. */
+  /** Adds the result of a call, which may stand before the call where the clocks of writers differ. */
   end(callId: string, hasFailed: boolean): void {
-    const known = callId === "" ? undefined : this.#calls.get(keyOf(callId));
+    if (callId === "") return;
+    const key = keyOf(callId);
+    const known = this.#calls.get(key);
     if (known !== undefined) this.#end(known, true, hasFailed);
+    else if (hasFailed) this.#remember(key, { group: null, isTold: false, hasFailed, hasEnded: true });
   }
 
   #remember(key: string, call: Known): void {
+    this.#calls.delete(key);
     this.#calls.set(key, call);
     if (call.group !== null) this.#open++;
     if (this.#calls.size <= MOST_REMEMBERED) return;
