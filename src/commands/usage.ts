@@ -1,3 +1,4 @@
+import { exactMicros, momentMicros } from "../config/flags.js";
 import { LocalDays } from "../domain/local-days.js";
 import { amountText } from "../domain/usage.js";
 import {
@@ -75,10 +76,10 @@ export function readTime(
   if (count !== undefined) return (nowMs - Number(count) * (UNITS.get(unit) ?? 0) * 1000) * 1000;
   if (/^\d{4}-\d\d-\d\d$/.test(text)) {
     const micros = days.startOf(text);
-    if (Number.isSafeInteger(micros)) return micros;
-  } else if (/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/.test(text)) {
-    const micros = Date.parse(text) * 1000;
-    if (Number.isSafeInteger(micros)) return micros;
+    if (Number.isFinite(micros)) return exactMicros(micros);
+  } else {
+    const micros = momentMicros(text);
+    if (micros !== undefined) return micros;
   }
   const forms = "7d, 12h, 30m, 2w, 2026-11-28 or 2026-11-28T10:00:00Z";
   throw new Error(`${flag} is ${JSON.stringify(text)}; it must be a time such as ${forms}`);

@@ -31,10 +31,29 @@ export function parseText(text: string): string {
 
 /** Parses a time as RFC 3339 writes it, or a day in UTC, into microseconds since 1970. */
 export function parseTime(text: string): number {
-  const isTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,3})?(Z|[+-]\d\d:\d\d))?$/i.test(text);
-  const ms = isTime ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms)) throw new InvalidArgumentError("It must be a time such as 2026-05-04T09:30:00Z or 2026-05-04.");
-  return ms * 1000;
+  const micros = momentMicros(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00Z` : text);
+  if (micros !== undefined) return micros;
+  throw new InvalidArgumentError("It must be a time such as 2026-05-04T09:30:00Z or 2026-05-04.");
+}
+
+const MOMENT = /^(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(?:(?<=:\d\d:\d\d)\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+
+/**
+ * A bound of a list in microseconds since 1970, of a text as RFC 3339 has it, whose seconds may be missing. It is
+ * rounded up, because what is listed has whole microseconds, and clamped to what can be counted exactly. Undefined for
+ * another text.
+ */
+export function momentMicros(text: string): number | undefined {
+  const [, local = "", fraction = "", zone = ""] = MOMENT.exec(text.toUpperCase()) ?? [];
+  const ms = Date.parse(local + zone);
+  // Date.parse takes 30 February as 2 March, and 24:00 as 0:00 of the next day.
+  if (Number.isNaN(ms) || !new Date(`${local}Z`).toISOString().startsWith(local)) return undefined;
+  return exactMicros(ms * 1000 + Math.ceil(Number(fraction.padEnd(9, "0")) / 1000));
+}
+
+/** The nearest number of microseconds that can be counted exactly: years before 1684 and after 2255 are beyond. */
+export function exactMicros(micros: number): number {
+  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
 export function parseWorkers(text: string): number {

@@ -65,6 +65,9 @@ describe("session-pool usage", () => {
   it.each([
     [["--since", "yesterday"], '--since is "yesterday"; it must be a time such as 7d'],
     [["--until", "2026-02-30"], '--until is "2026-02-30"'],
+    [["--until", "2026-02-30T10:00:00Z"], '--until is "2026-02-30T10:00:00Z"'],
+    [["--since", "2011-12-30", "--time-zone", "Pacific/Apia"], '--since is "2011-12-30"'],
+    [["--owner", "ada", "--no-owner"], "option '--owner <name>' cannot be used with option '--no-owner'"],
     [["--group-by", "days"], 'group_by names "days"; day, model'],
     [["--time-zone", "Mars"], '--time-zone is "Mars"; it must be a name of the IANA database'],
     [["--session", "nobody"], 'Session "nobody" not found'],
@@ -85,6 +88,11 @@ it.each([
 ])("the time %s is %s", (text, time) => {
   const days = new LocalDays("Europe/Berlin");
   expect(readTime("--since", text, days, Date.parse("2026-11-28T10:00:00Z"))).toBe(Date.parse(time) * 1000);
+});
+
+it("a time has microseconds, as messages have", () => {
+  const micros = Date.parse("2026-11-28T10:00:00Z") * 1000 + 123_456;
+  expect(readTime("--since", "2026-11-28T10:00:00.123456Z", new LocalDays())).toBe(micros);
 });
 
 it("a field of CSV with a line break stands in quotation marks", () => {

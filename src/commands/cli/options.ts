@@ -34,6 +34,14 @@ export function withVacuum(command: Command): Command {
 
 /** The flags of commands that work on the sessions of one owner, or on those without one. */
 export function withOwnerFilter(command: Command): Command {
+  const given = new Set<string>();
+  for (const flag of ["owner", "no-owner"]) {
+    // Commander takes `--no-owner` for another value of `--owner`, of which the last one would count.
+    command.on(`option:${flag}`, () => {
+      if (given.add(flag).size > 1)
+        command.error("error: option '--owner <name>' cannot be used with option '--no-owner'");
+    });
+  }
   return command
     .option("--owner <name>", "only sessions of this owner", parseText)
     .option("--no-owner", "only sessions without an owner");

@@ -9,6 +9,7 @@ import {
   type ServeConfig,
   warningsOf,
 } from "../../../src/config/config.js";
+import { parseTime } from "../../../src/config/flags.js";
 import { connectionsFor } from "../../../src/config/server-limits.js";
 import { DEFAULT_LIMITS } from "../../../src/domain/limits.js";
 
@@ -268,6 +269,39 @@ describe("an address", () => {
     ["10.0.0.1", false],
   ])("of the host %s is reachable from this machine only: %s", (host, expected) => {
     expect(isLoopback(host)).toBe(expected);
+  });
+});
+
+describe("a time of a command", () => {
+  it.each([
+    ["2026-05-04", "2026-05-04T00:00:00Z", 0],
+    ["2026-05-04T09:30Z", "2026-05-04T09:30:00Z", 0],
+    ["2026-05-04t09:30:00z", "2026-05-04T09:30:00Z", 0],
+    ["2026-05-04T09:30:00.5+02:00", "2026-05-04T07:30:00.500Z", 0],
+    ["2026-05-04T09:30:00.123456Z", "2026-05-04T09:30:00.123Z", 456],
+    ["2026-05-04T09:30:00.123456001Z", "2026-05-04T09:30:00.123Z", 457],
+    ["1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999Z", 999],
+  ])("%s is %s and %d microseconds", (text, time, micros) => {
+    expect(parseTime(text)).toBe(Date.parse(time) * 1000 + micros);
+  });
+
+  it.each(["0001-01-01", "9999-12-31T23:59:59.999999999Z"])("%s is as far away as can be counted", (text) => {
+    expect(Math.abs(parseTime(text))).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  it.each([
+    "2026-02-30",
+    "2026-02-30T10:00:00Z",
+    "2026-11-31T00:00:00+01:00",
+    "2026-11-03T24:00:00Z",
+    "2026-11-03T23:59:60Z",
+    "2026-11-03T10:00.5Z",
+    "2026-11-03T10:00:00",
+    "2026-11-03 10:00:00Z",
+    "now",
+    "",
+  ])("cannot be %j", (text) => {
+    expect(() => parseTime(text)).toThrow("It must be a time such as");
   });
 });
 
