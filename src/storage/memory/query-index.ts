@@ -1,7 +1,7 @@
 import { titleWords } from "../../domain/session-order.js";
 import type { FoundRecords, QueryPage, RecordQuery, SessionRecord } from "../history/log-store.js";
 import { comparePlaces, GATHERED_PART, MOST_LOOKED_AT, meets, placeIn } from "../history/record-queries.js";
-import { RecordOrder } from "./record-order.js";
+import { type OrderedRecords, RecordOrder } from "./record-order.js";
 
 /** The living records of one namespace by their titles and by when they were created. */
 export class QueryIndex {
@@ -37,7 +37,7 @@ export class QueryIndex {
 
   /**
    * The records of a page. `candidates` are those that meet one of the conditions, in any order, and `newest` are all,
-   * or those that meet some conditions, by update time.
+   * or those that meet some conditions, by update time, without those of other times than the query asks for.
    */
   find(
     query: RecordQuery,
@@ -69,5 +69,5 @@ export class QueryIndex {
 export interface Candidates {
   readonly candidates: () => Iterable<SessionRecord>;
   readonly size: number;
-  readonly newest: RecordOrder;
+  readonly newest: OrderedRecords;
 }

@@ -6,11 +6,18 @@ interface Place {
   readonly sessionId: string;
 }
 
+/** Records in an order. */
+export interface OrderedRecords {
+  readonly size: number;
+  /** The records after a place, or all, in either direction. */
+  after(place: Place | undefined, descending: boolean): Iterable<SessionRecord>;
+}
+
 /**
  * Living records ordered by their update times or something else, then by session id. Stored in ascending order,
  * because new records come last.
  */
-export class RecordOrder {
+export class RecordOrder implements OrderedRecords {
   readonly #by: Pick<SessionOrder, "by">;
   readonly #records: SessionRecord[] = [];
   /** The keys of the records, in the same order. */
@@ -48,16 +55,31 @@ export class RecordOrder {
     return page;
   }
 
-  /** The records after a place, or all, in either direction. */
-  *after(place: Place | undefined, descending: boolean): Generator<SessionRecord, void, undefined> {
+  after(place: Place | undefined, descending: boolean): Generator<SessionRecord, void, undefined> {
+    return this.#walk(place, descending, { first: 0, end: this.#records.length });
+  }
+
+  /** The records, ordered by a time, from one time until before another. They must be used before any is changed. */
+  between(sinceMicros = -Infinity, untilMicros = Infinity): OrderedRecords {
+    const first = this.#countBefore({ key: sinceMicros, sessionId: "" });
+    const end = this.#countBefore({ key: untilMicros, sessionId: "" });
+    const after = (place: Place | undefined, descending: boolean) => this.#walk(place, descending, { first, end });
+    return { size: Math.max(0, end - first), after };
+  }
+
+  *#walk(
+    place: Place | undefined,
+    descending: boolean,
+    { first, end }: { readonly first: number; readonly end: number },
+  ): Generator<SessionRecord, void, undefined> {
     if (descending) {
-      let i = place === undefined ? this.#records.length : this.#countBefore(place);
-      while (--i >= 0) yield this.#records[i] as SessionRecord;
+      let i = place === undefined ? end : Math.min(end, this.#countBefore(place));
+      while (--i >= first) yield this.#records[i] as SessionRecord;
     } else {
-      let i = place === undefined ? 0 : this.#countBefore(place);
+      let i = place === undefined ? first : this.#countBefore(place);
       // The record at the place itself does not come after it.
       if (place && this.#records[i]?.sessionId === place.sessionId && this.#keys[i] === place.key) i++;
-      for (; i < this.#records.length; i++) yield this.#records[i] as SessionRecord;
+      for (i = Math.max(first, i); i < end; i++) yield this.#records[i] as SessionRecord;
     }
   }
 

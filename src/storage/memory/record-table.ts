@@ -117,12 +117,13 @@ export class RecordTable {
   }
 
   /** The records that meet the rarest condition. */
-  #candidates({ parentId, labels = [], owner, titleWords = [] }: SessionFilter): Candidates {
+  #candidates({ parentId, labels = [], owner, titleWords = [], ...times }: SessionFilter): Candidates {
     const names = labels.map((label) => nameOf({ owner, label }));
     if (owner !== undefined) names.push(nameOf({ owner }));
     const orders = [this.#order, ...names.map((name) => this.#named.get(name) ?? new RecordOrder())];
     if (parentId !== "") orders.push(this.#children.get(parentId) ?? new RecordOrder());
-    const newest = orders.reduce((least, order) => (order.size < least.size ? order : least));
+    const inTime = orders.map((order) => order.between(times.updatedSinceMicros, times.updatedUntilMicros));
+    const newest = inTime.reduce((least, order) => (order.size < least.size ? order : least));
     const having = this.#queries.having(titleWords);
     const [first, ...others] = having;
     const rarest = first && others.reduce((least, one) => (one.size < least.size ? one : least), first);

@@ -131,6 +131,28 @@ export function describeRecordQueries(subject: LogStoreSubject): void {
       expect(await queries.count({ parentId: "", owner: "nobody" }, 5)).toBe(0);
     });
 
+    it("neither count nor look at what was changed at other times", async (context) => {
+      const queries = queriesOf(subject.store);
+      if (queries === undefined) return context.skip("the store has no queries");
+      for (let i = 0; i < 24; i++) {
+        const given = { owner: "o", labels: { a: "1" }, parentId: "p", updateTimeMicros: T0 + i };
+        await created(subject.store, `u${i}`, given);
+      }
+      const [newest, oldest] = ORDERS as [SessionOrder, SessionOrder];
+      for (const one of [{}, { owner: "o" }, { labels: ["a=1"] }, { owner: "o", labels: ["a=1"] }, { parentId: "p" }]) {
+        const filter = { ...ALL, ...one };
+        const [since, until] = [{ updatedSinceMicros: T0 + 20 }, { updatedUntilMicros: T0 + 4 }];
+        const between = { updatedSinceMicros: T0 + 10, updatedUntilMicros: T0 + 13 };
+        const counts = [since, until, between].map((times) => queries.count({ ...filter, ...times }, 4));
+        expect(await Promise.all(counts), JSON.stringify(filter)).toEqual([4, 4, 3]);
+        const page = { limit: 2, lookAt: 5 };
+        const early = await queries.find({ ...filter, ...until, order: newest }, page);
+        expect(early.records.map(({ uid }) => uid)).toEqual(["u3", "u2"]);
+        const late = await queries.find({ ...filter, ...since, order: oldest }, page);
+        expect(late.records.map(({ uid }) => uid)).toEqual(["u20", "u21"]);
+      }
+    });
+
     it("sample the living records with the smallest uids", async (context) => {
       const queries = queriesOf(subject.store);
       if (queries === undefined) return context.skip("the store has no queries");
