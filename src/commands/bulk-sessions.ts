@@ -1,12 +1,15 @@
 import { readUndelete } from "../config/retention-flags.js";
 import { checkOwner } from "../domain/access.js";
 import { DomainError, type ErrorCode } from "../domain/errors.js";
+import { checkLabels } from "../domain/labels.js";
+import { DEFAULT_LIMITS } from "../domain/limits.js";
 import type { Session } from "../domain/session.js";
 import { parseTitleFilter } from "../domain/session-order.js";
 import type { SessionPool } from "../pool/session-pool.js";
 import type { ListSessionsOptions } from "../pool/session-pool-types.js";
 import type { Pools } from "../pools.js";
 import { confirm } from "./confirm.js";
+import { wayBack } from "./matching-sessions.js";
 import { print } from "./print.js";
 import { printableInLine } from "./printable.js";
 import type { SessionsTarget } from "./sessions.js";
@@ -39,12 +42,8 @@ const MOST_TRIES = 5;
 
 /** Deletes all sessions that match after it has said how many, and whether there is a way back. */
 export function deleteMatching(target: SessionsTarget, selection: Selection): Promise<void> {
-  const { undeleteDays = 0 } = target;
-  const wayBack =
-    undeleteDays > 0
-      ? `each can be brought back for ${undeleteDays} days with: session-pool sessions undelete ID`
-      : "there is no way back, because --undelete-days is not given";
-  return overMatching(target, selection, { done: "Deleted", intent: `will be deleted; ${wayBack}` }, (sessions) => {
+  const intent = `will be deleted; ${wayBack(target.undeleteDays)}`;
+  return overMatching(target, selection, { done: "Deleted", intent }, (sessions) => {
     return async ({ sessionId }) => {
       await sessions.deleteSession(sessionId);
       return true;
@@ -59,8 +58,16 @@ export function labelMatching(
   { set, remove }: { readonly set: readonly string[]; readonly remove: readonly string[] },
 ): Promise<void> {
   if (set.length === 0 && remove.length === 0) throw new Error("Give at least one of --set and --remove");
-  const added = new Map(set.map(labelOf));
-  for (const key of remove) if (added.has(key)) throw new Error(`--set and --remove both name ${JSON.stringify(key)}`);
+  const added = new Map<string, string>();
+  for (const [key, value] of set.map(labelOf)) {
+    if (added.has(key)) throw new Error(`--set names ${JSON.stringify(key)} twice`);
+    added.set(key, value);
+  }
+  checkLabels("--set", Object.fromEntries(added), target.limits ?? DEFAULT_LIMITS);
+  for (const key of remove) {
+    if (added.has(key)) throw new Error(`--set and --remove both name ${JSON.stringify(key)}`);
+    if (key === "" || key.includes("=")) throw new Error(`--remove must be a key; it is ${JSON.stringify(key)}`);
+  }
   const intent = "will get other labels";
   return overMatching(target, selection, { done: "Labeled", intent }, (sessions) => async (listed) => {
     for (let session = listed, tries = 1; ; tries++) {

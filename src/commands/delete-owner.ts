@@ -4,7 +4,7 @@ import type { RootPool } from "../pool/root-pool.js";
 import type { Pools } from "../pools.js";
 import { confirm } from "./confirm.js";
 import { type VacuumOptions, vacuumAfter, withErasureBar } from "./erase.js";
-import { changeMatching, countMatching } from "./matching-sessions.js";
+import { changeMatching, countMatching, wayBack } from "./matching-sessions.js";
 import { print } from "./print.js";
 import type { SessionsTarget } from "./sessions.js";
 import { countSessions } from "./transfer/session-file.js";
@@ -36,7 +36,7 @@ export async function deleteOwner(target: SessionsTarget, deletion: DeletionOfOw
       if ((await countMatching(pool.sessions, { owner })) === 0) return;
       throw new Error(`${JSON.stringify(owner)} has got new sessions meanwhile; run the command again`);
     }
-    if (count > 0) await confirm(intent, yes);
+    if (count > 0) await confirm(`${intent}; ${wayBack(target.undeleteDays)}`, yes);
     const deleteOne = ({ sessionId }: { readonly sessionId: string }) => {
       const deleting = pool.sessions.deleteSession(sessionId, { access: { owner } });
       return target.audit?.step({ sessionId }, deleting) ?? deleting;

@@ -18,6 +18,13 @@ const AT_ONCE = 16;
 /** How often nothing can be changed before the command gives up. */
 const MOST_VAIN_ROUNDS = 20;
 
+/** Whether, and how, what a command deletes can be brought back. */
+export function wayBack(undeleteDays = 0): string {
+  if (undeleteDays === 0) return "there is no way back, because --undelete-days is not given";
+  const time = undeleteDays === 1 ? "1 day" : `${undeleteDays} days`;
+  return `each can be brought back for ${time} with: session-pool sessions undelete ID`;
+}
+
 export async function countMatching(sessions: SessionPool, filter: SessionFilter): Promise<number> {
   let count = 0;
   let cursor: SessionCursor | undefined;

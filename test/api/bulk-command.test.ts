@@ -52,6 +52,20 @@ describe("sessions label", () => {
     expect(await run(titled, env)).toMatchObject({ stdout: "Labeled 1 session\n" });
   });
 
+  it.each([
+    [["--set", "a=1", "--set", "a=2"], '--set names "a" twice'],
+    [["--set", "a=1", "--remove", "a"], '--set and --remove both name "a"'],
+    [["--set", "a\nb=1"], "A key of --set must not contain control characters"],
+    [["--remove", "a=1"], '--remove must be a key; it is "a=1"'],
+    [["--remove", ""], '--remove must be a key; it is ""'],
+    [["--set", "a=1", "--parent", ""], "option '--parent <id>' argument '' is invalid. It must not be empty."],
+  ])("refuses %j before it counts", async (args, message) => {
+    const ended = await run(["sessions", "label", "--owner", "ada", "--yes", ...args], env);
+    expect(ended).toMatchObject({ code: 1, stdout: "" });
+    expect(ended.stderr).toContain(message);
+    expect(ended.stderr).not.toContain("will get other labels");
+  });
+
   it("reports sessions whose labels have no room, and labels the others", async () => {
     const full = Object.fromEntries(Array.from({ length: 32 }, (_, i) => [`k${i}`, ""]));
     await make("full", { owner: "carol", labels: full });

@@ -107,8 +107,10 @@ describe.each(stores)("session-pool sessions of owners, beside a running server 
     await call("/session", { sessionId: "of-dan", owner: "dan" });
     expect(await sessions("delete", "--owner", "dan")).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^1 session of "dan" will be deleted\n.*add --yes\n$/s),
+      stderr: expect.stringMatching(/^1 session of "dan" will be deleted; there is no way back, .*\n.*add --yes\n$/),
     });
+    const kept = await sessions("delete", "--owner", "dan", "--undelete-days", "1");
+    expect(kept.stderr).toContain("will be deleted; each can be brought back for 1 day with: ");
     const deleted = await sessions("delete", "--owner", "dan", "--yes");
     expect(deleted).toMatchObject({ code: 0, stdout: 'Deleted 1 session of "dan"\n' });
     expect(await sessions("delete", "--owner", "dan")).toMatchObject({

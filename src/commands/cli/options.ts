@@ -5,7 +5,7 @@ import { parseText, parseTime } from "../../config/flags.js";
 /** The flags that select sessions by what lists filter by, besides the owner. */
 export function withSelection(command: Command): Command {
   return command
-    .option("--parent <id>", "only sessions that were made from this one")
+    .option("--parent <id>", "only sessions that were made from this one", parseText)
     .option("--label <key=value>", "only sessions with this label; may be repeated", collected);
 }
 
