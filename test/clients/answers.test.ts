@@ -22,7 +22,7 @@ const DATA = { name: "lookup", input: { list: [1, -0.5, null, true, { "": "" }],
 const NOON = new Date("2024-05-01T12:00:00.250Z");
 
 beforeAll(async () => {
-  server = await startTestServer({ storage: "sqlite::memory:", search: true });
+  server = await startTestServer({ storage: "sqlite::memory:", search: true, undeleteMs: 86_400_000 });
   client = createSessionPoolClient({ baseUrl: server.httpUrl });
   await client.sessions.createSession({
     sessionId: "trip",
@@ -144,6 +144,16 @@ describe("an iterator", () => {
     for await (const { sessionId, messageCount } of client.listSessions({ parentId: "trip", view: SessionView.FULL }))
       counts.set(sessionId, messageCount);
     expect(counts.get("fork")).toBe(2);
+    const { updateTime } = await client.sessions.getSession({ sessionId: "s3" });
+    if (updateTime === undefined) throw new Error("s3 has no update_time");
+    expect(await idsOf({ owner: "ada", updatedSince: updateTime })).toEqual(["s3"]);
+    expect(await idsOf({ owner: "ada", updatedUntil: updateTime })).toEqual([]);
+    expect(await idsOf({ deleted: true })).toEqual([]);
+    for (const sessionId of ["s1", "s2", "s3"]) await client.sessions.deleteSession({ sessionId });
+    expect(await idsOf({ deleted: true })).toEqual(["s1", "s2", "s3"]);
+    expect(await idsOf({ deleted: true, noOwner: true })).toEqual(["s1", "s2"]);
+    for (const sessionId of ["s1", "s2", "s3"]) await client.sessions.undeleteSession({ sessionId });
+    expect(await idsOf({ deleted: true })).toEqual([]);
   });
 
   it("reads all hits of a search that fit its filters, and stops when it is told to", async () => {

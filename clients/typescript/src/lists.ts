@@ -39,12 +39,14 @@ export interface ListSessionsOptions extends PageOptions {
   readonly noOwner?: boolean;
   /** `update_time`, `create_time` or `title`, with ` desc` after it for the other way; `update_time desc` when absent. */
   readonly orderBy?: string;
-  /** Only sessions that were updated at or after this time. */
-  readonly updatedSince?: Date;
+  /** Only sessions that were updated at or after this time. A Date has milliseconds, the times of sessions more. */
+  readonly updatedSince?: Date | Timestamp;
   /** Only sessions that were updated before this time. */
-  readonly updatedUntil?: Date;
+  readonly updatedUntil?: Date | Timestamp;
   /** Only sessions whose titles have all of these words; case and accents do not matter. At most 256 bytes. */
   readonly title?: string;
+  /** Deleted sessions that can be brought back, the newest delete first; only `owner` and `noOwner` select then. */
+  readonly deleted?: boolean;
   /** Is told how many sessions there are on all pages, once the first page is there. */
   readonly onTotal?: (total: SessionTotal) => void;
   /** How much of each session to return; `SessionView.FULL` adds `messageCount` and `lastMessage`. */
@@ -63,12 +65,12 @@ export async function* listSessions(
   options: ListSessionsOptions = {},
 ): AsyncGenerator<Session, void, undefined> {
   const { label = [], parentId = "", owner = "", noOwner = false, view = 0, onTotal, ...others } = options;
-  const { orderBy = "", title = "", updatedSince, updatedUntil, ...paging } = others;
+  const { orderBy = "", title = "", updatedSince, updatedUntil, deleted = false, ...paging } = others;
   const times = {
     ...(updatedSince !== undefined && { updatedSince }),
     ...(updatedUntil !== undefined && { updatedUntil }),
   };
-  const filter = { label: [...label], parentId, owner, noOwner, view, orderBy, title, ...times };
+  const filter = { label: [...label], parentId, owner, noOwner, view, orderBy, title, deleted, ...times };
   let withTotal = onTotal !== undefined;
   const all = pages(paging, (page, call) => sessions.listSessions({ ...filter, ...page, withTotal }, call));
   for await (const { sessions: found, totalSize, totalIsEstimate } of all) {
