@@ -1,6 +1,7 @@
 import { invalidArgument } from "./errors.js";
 import type { Labels } from "./labels.js";
 import type { UsageSums } from "./usage.js";
+import { hasControl } from "./validate.js";
 
 /** One of the names by which sums of usage are grouped. */
 export type UsageGroup =
@@ -179,6 +180,9 @@ function parseName(given: string): UsageGroup {
     );
   }
   if (key === "") throw invalidArgument("group_by names a label without a key");
+  if (key.includes("=") || hasControl(key)) {
+    throw invalidArgument(`group_by names ${JSON.stringify(name)}; no key of a label has "=" or control characters`);
+  }
   return { by: "label", key };
 }
 

@@ -29,6 +29,8 @@ describe("parseGroupBy", () => {
     ["day,tool,day", "group_by names day twice"],
     ['label:a,label:"a"', "group_by names label:a twice"],
     ["label:", "group_by names a label without a key"],
+    ["label:team=red", 'group_by names "label:team=red"; no key of a label has "=" or control characters'],
+    ["label:a\u0001", "no key of a label"],
     ['label:"a', 'group_by is "label:\\"a"; a quotation mark is not closed'],
     ['label:a"b"c', "a key in quotation marks is written"],
     ["label:1,label:2,label:3,label:4,label:5,label:6,label:7,label:8,label:9", "has 9 names; at most 8 are allowed"],
