@@ -6,7 +6,7 @@ import { startTestServer, type TestServer } from "../support/server.js";
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ undeleteMs: 86_400_000 });
 });
 
 afterAll(() => server.stop());
@@ -64,6 +64,13 @@ describe("the client", () => {
     const client = newClient(losingAnswers("AppendMessages", 2));
     await client.append("lost", text("user", "Once"), { createSession: true });
     expect((await client.messages.countMessages({ sessionId: "lost" })).count).toBe(1);
+  });
+
+  it("brings back a session although the answer is lost", async () => {
+    const client = newClient(losingAnswers("UndeleteSession", 1));
+    await client.sessions.createSession({ sessionId: "binned" });
+    await client.sessions.deleteSession({ sessionId: "binned" });
+    expect((await client.sessions.undeleteSession({ sessionId: "binned" })).revision).toBe(2);
   });
 
   it("follows a session over connections that break, with nothing missed or repeated", async () => {

@@ -23,9 +23,16 @@ const GIVE_IDS: ReadonlyMap<string, GiveIds> = new Map<Rpc, GiveIds>([
 ]);
 
 /**
- * Calls that may be repeated without an id: they name the version that they follow, end a draft, or only sign a ticket.
+ * Calls that may be repeated without an id: they name the version that they follow, end a draft, only sign a ticket, or
+ * are answered with what they have brought back.
  */
-const REPEATABLE: ReadonlySet<string> = new Set<Rpc>(["extendDraft", "finishDraft", "discardDraft", "createTicket"]);
+const REPEATABLE: ReadonlySet<string> = new Set<Rpc>([
+  "extendDraft",
+  "finishDraft",
+  "discardDraft",
+  "createTicket",
+  "undeleteSession",
+]);
 
 interface One {
   readonly message?: MessageWithParts;
