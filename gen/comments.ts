@@ -13,7 +13,7 @@ export const comments: Readonly<Record<string, string>> = {
   "sessionpool.v1.AnnotationService.CreateAnnotation": "Adds an annotation to a message.\n\nA retry with the same `annotation_id` and the same content is safe: it gets the same answer. Errors: `not_found`\n(no such session or message), `already_exists` (the session has another annotation with this id),\n`resource_exhausted` (the session or the message has too many annotations), `permission_denied` (another author,\nfrom a caller that is bound to an owner).",
   "sessionpool.v1.AnnotationService.DeleteAnnotation": "Removes an annotation. Errors: `not_found` (no such session or annotation, which includes one that an earlier\nattempt removed).",
   "sessionpool.v1.AnnotationService.ListAnnotations": "Lists the annotations of a session whose messages it shows, in the order in which they were created.",
-  "sessionpool.v1.AnnotationService.UpdateAnnotation": "Changes an annotation. Errors: `not_found` (no such session or annotation).",
+  "sessionpool.v1.AnnotationService.UpdateAnnotation": "Changes an annotation. Errors: `not_found` (no such session or annotation), `permission_denied` (the author is\nanother one than the owner that the caller is bound to, and stays the author).",
   "sessionpool.v1.AppendMessageRequest.create_session": "Create the session first if it is missing: empty, without title or parent, as CreateSession does.",
   "sessionpool.v1.AppendMessageRequest.expected_position": "Append only if the message gets this position.",
   "sessionpool.v1.AppendMessageRequest.message": "Message to append, at most 3 MiB.",

@@ -626,8 +626,8 @@ export abstract class StorageProvider {
    * Adds an annotation to a message that the session shows. A repeated call with the same id and content gets the same
    * answer; another caller's author counts as content. `not_found`: the session shows no such message.
    * `already_exists`: the session has another annotation with this id. `resource_exhausted`: the session, or the
-   * message, has too many. Forks and shares made later take the annotations along; afterwards each has its own.
-   * An erasure of the message erases them.
+   * message, has too many. Annotations of messages that nothing can show any more are in nobody's way. Forks and shares
+   * made later take the annotations along; afterwards each has its own. An erasure of the message erases them.
    */
   createAnnotation(_sessionId: string, _annotation: NewAnnotation, _call?: Call): Promise<Annotation> {
     return this.#lacks("annotations");
@@ -648,7 +648,8 @@ export abstract class StorageProvider {
 
   /**
    * Changes an annotation of a message that the session shows; that of its forks stays as it is. `not_found`: there is
-   * none with this id. `invalid_argument`: it would have neither a thumb nor a text.
+   * none with this id. `invalid_argument`: it would have neither a thumb nor a text. `permission_denied`: its author
+   * would be another one than the owner that the caller is bound to.
    */
   updateAnnotation(
     _sessionId: string,

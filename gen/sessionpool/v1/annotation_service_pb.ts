@@ -295,7 +295,8 @@ export const AnnotationService: GenService<{
     output: typeof ListAnnotationsResponseSchema;
   },
   /**
-   * Changes an annotation. Errors: `not_found` (no such session or annotation).
+   * Changes an annotation. Errors: `not_found` (no such session or annotation), `permission_denied` (the author is
+   * another one than the owner that the caller is bound to, and stays the author).
    *
    * @generated from rpc sessionpool.v1.AnnotationService.UpdateAnnotation
    */

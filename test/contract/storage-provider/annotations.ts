@@ -188,6 +188,39 @@ export function describeAnnotations(subject: StorageProviderSubject): void {
       expect(await list(provider, "s")).toHaveLength(80);
     });
 
+    it("leave their ids and their room to others once nothing can show their messages any more", async () => {
+      const { provider, other } = subject;
+      await sessionWith(provider, "s", ["m1", "m2"]);
+      await provider.createAnnotation("s", note("n1", "m2", { text: "old" }));
+      await provider.createAnnotation("s", note("n2", "m1"));
+      await provider.truncateMessages("s", "m1", { keepForUnrevert: true });
+      // An unrevert would bring both back.
+      await refusal(other.createAnnotation("s", note("n1", "m1")), "already_exists");
+      await provider.logMessages("s", [messageAt("m2", 1)]);
+      subject.nowMicros += SECOND;
+      await other.createAnnotation("s", note("n1", "m2"));
+      expect(await textsOf(provider, "s")).toEqual(["note n2", "note n1"]);
+      await sweepAway(subject);
+      expect(await textsOf(provider, "s")).toEqual(["note n2", "note n1"]);
+      const record = await subject.store?.().readRecord("s");
+      if (record) expect(record.annotations?.reduce((sum, { first, last }) => sum + last - first + 1, 0)).toBe(2);
+    });
+
+    it("are known to another process that has not seen their messages yet", async () => {
+      const { provider, other } = subject;
+      await sessionWith(provider, "s", ["m1"]);
+      await provider.createAnnotation("s", note("n1", "m1"));
+      expect(await textsOf(other, "s")).toEqual(["note n1"]);
+      await provider.logMessages("s", [messageAt("m2", 1)]);
+      await provider.createAnnotation("s", note("n2", "m2"));
+      expect(await textsOf(other, "s")).toEqual(["note n1", "note n2"]);
+      await provider.logMessages("s", [messageAt("m3", 2)]);
+      await provider.createAnnotation("s", note("n3", "m3"));
+      await refusal(other.createAnnotation("s", note("n3", "m1")), "already_exists");
+      await other.updateAnnotation("s", "n3", { text: "better" });
+      expect(await textsOf(provider, "s")).toEqual(["note n1", "note n2", "better"]);
+    });
+
     it("are all kept when two providers add them at once", async () => {
       const { provider, other } = subject;
       await sessionWith(provider, "s", ["m1"]);
@@ -246,6 +279,15 @@ export function describeAnnotations(subject: StorageProviderSubject): void {
       await refusal(provider.deleteAnnotation("s", "n1", bob), "not_found");
       await refusal(provider.listAnnotations("s", { messageId: "", limit: 1 }, bob), "not_found");
       expect(await textsOf(provider, "s")).toEqual(["note n1"]);
+
+      // Nobody's words are put into the mouth of somebody else.
+      await provider.createAnnotation("s", note("n3", "m1", { author: "carol" }));
+      await refusal(provider.updateAnnotation("s", "n3", { text: "x" }, ada), "permission_denied");
+      await refusal(provider.updateAnnotation("s", "n3", { text: "x", author: "carol" }, ada), "permission_denied");
+      const taken = { text: "x", author: "ada" };
+      expect(await provider.updateAnnotation("s", "n3", taken, ada)).toMatchObject(taken);
+      await provider.createAnnotation("s", note("n4", "m1"));
+      expect(await provider.updateAnnotation("s", "n4", { text: "x" }, ada)).toMatchObject(taken);
     });
   });
 }

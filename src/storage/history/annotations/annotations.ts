@@ -20,8 +20,10 @@ import { bytesOf } from "../byte-counts.js";
 import { type Head, type HistoryContext, visibleSegments } from "../heads.js";
 import type { Entry, NextRecord, Segment, SessionRecord } from "../log-store.js";
 import { locate, locateOnHead } from "../read/lookup.js";
+import { openSegments } from "../read/pieces.js";
 import { Again } from "../retries.js";
 import { isSameList, joinSegments, segmentsWithout } from "../segments.js";
+import { undoAt } from "../undo.js";
 import type { SideLogs, Unplaced } from "../write/side-logs.js";
 import { type Held, layersOf, readAnnotations, toEntry } from "./annotation-entry.js";
 import { mergeAnnotations } from "./merge-annotations.js";
@@ -29,11 +31,13 @@ import { mergeAnnotations } from "./merge-annotations.js";
 /** What an annotation takes in an answer beside its texts, at most. */
 const FIXED_BYTES = 512;
 
-/** What a change does: the entry that it writes, and the place that it gives up. */
+/** What a change does: the entry that it writes, and the entries whose places it gives up. */
 interface Plan<T> {
   readonly answer: T;
   readonly add?: Unplaced | undefined;
-  readonly remove?: Entry | undefined;
+  readonly remove?: readonly Entry[];
+  /** Which of those given up is an earlier state of what is written. */
+  readonly instead?: Entry;
 }
 
 /**
@@ -55,33 +59,36 @@ export class Annotations {
     const { messageId, thumb = "", text = "" } = given;
     const content = { thumb, text, author: authorFor(call, given.author) ?? "" };
     return this.#change(sessionId, call, async (head, held) => {
-      const known = held.find(({ annotation }) => annotation.annotationId === annotationId)?.annotation;
-      if (known && isSameAnnotation(known, { messageId, ...content })) return { answer: known };
-      if (known) throw taken(annotationId, sessionId);
+      const known = held.find(({ annotation }) => annotation.annotationId === annotationId);
+      if (known && isSameAnnotation(known.annotation, { messageId, ...content })) return { answer: known.annotation };
+      const isTight = known !== undefined || held.length >= MOST_ANNOTATIONS;
+      const lost = isTight ? await this.#lost(head, held, call) : [];
+      if (known && !lost.includes(known)) throw taken(annotationId, sessionId);
       const message = (await locateOnHead(this.#context, head, [messageId], call)).get(messageId)?.entry;
       if (message === undefined) {
         await this.#context.checkCurrent(head.record, call);
         throw notFound("Message", messageId);
       }
-      checkRoom(held, message, sessionId);
+      const left = lost.length === 0 ? held : held.filter((one) => !lost.includes(one));
+      checkRoom(left, message, sessionId);
       const createTimeMicros = this.#context.options.nowMicros();
       const annotation = { annotationId, messageId, ...content, createTimeMicros, updateTimeMicros: createTimeMicros };
-      return { answer: annotation, add: toEntry(annotation, message) };
+      const remove = lost.map(({ entry }) => entry);
+      return { answer: annotation, add: toEntry(annotation, message), remove };
     });
   }
 
   /** Implements {@link StorageProvider.updateAnnotation}. */
   async update(sessionId: string, annotationId: string, change: AnnotationChange, call?: Call): Promise<Annotation> {
-    const author = change.author === undefined ? undefined : authorFor(call, change.author);
     return this.#change(sessionId, call, async (head, held) => {
       const { entry, annotation } = await this.#find(head, held, annotationId, call);
-      const { thumb = annotation.thumb, text = annotation.text } = change;
-      const content = { thumb, text, author: author ?? annotation.author };
+      const { thumb = annotation.thumb, text = annotation.text, author = annotation.author } = change;
+      const content = { thumb, text, author: authorFor(call, author) ?? "" };
       checkSaysSomething(content);
       if (isSameAnnotation(annotation, { messageId: annotation.messageId, ...content })) return { answer: annotation };
       const updateTimeMicros = Math.max(this.#context.options.nowMicros(), annotation.updateTimeMicros);
       const updated = { ...annotation, ...content, updateTimeMicros };
-      return { answer: updated, add: toEntry(updated, entry), remove: entry };
+      return { answer: updated, add: toEntry(updated, entry), remove: [entry], instead: entry };
     });
   }
 
@@ -89,7 +96,7 @@ export class Annotations {
   delete(sessionId: string, annotationId: string, call?: Call): Promise<void> {
     return this.#change(sessionId, call, async (head, held) => {
       const { entry } = await this.#find(head, held, annotationId, call);
-      return { answer: undefined, remove: entry };
+      return { answer: undefined, remove: [entry] };
     });
   }
 
@@ -133,8 +140,8 @@ export class Annotations {
       saw(head);
       const { record } = head;
       const held = await readAnnotations(this.#context, head.record, call);
-      const { answer, add, remove } = await plan(head, held);
-      if (add === undefined && remove === undefined) return answer;
+      const { answer, add, remove = [], instead } = await plan(head, held);
+      if (add === undefined && remove.length === 0) return answer;
       const before = record.annotations ?? [];
       // A record that names many more of them than it has to has them merged first.
       const fewest = layersOf(held.map(({ entry }) => entry)).length;
@@ -142,13 +149,13 @@ export class Annotations {
         await mergeAnnotations(this.#context, this.#sideLogs, head, call);
         throw new Again();
       }
-      const left = remove === undefined ? before : segmentsWithout(before, [placeOf(remove)]);
+      const left = segmentsWithout(before, remove.map(placeOf));
       const without = left.length === 0 ? undefined : left;
       if (add !== undefined) await this.#context.quotas.checkBytes(record, bytesOf([add]), call);
       const isDone =
         add === undefined
           ? await this.#sideLogs.replaceFields(record, this.#replacing(before, without), call)
-          : await this.#write(head, before, left, add, remove, call);
+          : await this.#write(head, before, left, add, instead, call);
       if (!isDone) throw new Again();
       return answer;
     });
@@ -186,10 +193,26 @@ export class Annotations {
     };
   }
 
-  /** Those whose messages the session shows now. Another message may have got the id since. */
-  async #shown(head: Head, held: readonly Held[], call?: Call): Promise<readonly Held[]> {
+  /** Those whose messages the session shows now. */
+  #shown(head: Head, held: readonly Held[], call?: Call): Promise<readonly Held[]> {
+    return this.#within(visibleSegments(head), held, call);
+  }
+
+  /** Those whose messages the session will not show any more, not even after an unrevert. */
+  async #lost({ record }: Head, held: readonly Held[], call?: Call): Promise<readonly Held[]> {
+    const { last } = await this.#context.store.tail(record.log, call);
+    const undo = undoAt(record, last?.seq ?? 0);
+    const kept = new Set<Held>();
+    for (const segments of [openSegments(record), undo?.segments ?? []]) {
+      for (const one of await this.#within(segments, held, call)) kept.add(one);
+    }
+    return held.filter((one) => !kept.has(one));
+  }
+
+  /** Those whose messages are in segments. Another message may have got the id since. */
+  async #within(segments: readonly Segment[], held: readonly Held[], call?: Call): Promise<readonly Held[]> {
     const ids = [...new Set(held.map(({ annotation }) => annotation.messageId))];
-    const located = await locate(this.#context, visibleSegments(head), ids, call);
+    const located = await locate(this.#context, segments, ids, call);
     return held.filter(({ entry }) => {
       const message = located.get(entry.id)?.entry;
       return message !== undefined && isSameMessage(message, entry);
