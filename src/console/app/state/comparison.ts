@@ -37,14 +37,47 @@ export class Comparer {
       const common = await commonCount(sessions, signal);
       const columns = await Promise.all(sessions.map((session) => columnOf(session, sessions, common, signal)));
       if (signal.aborted) return;
-      // Those that went on are side by side, also on a narrow screen.
-      columns.sort((one, other) => Number(hasCalls(other.since)) - Number(hasCalls(one.since)));
+      // Those that went on come first, and forks before the session that they left.
+      const rank = (column: Compared) => 2 * Number(!hasCalls(column.since)) + Number(!isForkIn(columns, column));
+      columns.sort((one, other) => rank(one) - rank(other));
       this.comparison.value = { columns, common };
       this.error.value = undefined;
     } catch (error) {
       if (!signal.aborted) this.error.value = error;
     }
   }
+}
+
+/** Whether a session is a fork of another one beside it. */
+export function isForkIn(columns: readonly Compared[], { session }: Compared): boolean {
+  return columns.some((other) => other.session !== session && other.session.sessionId === session.parentId);
+}
+
+/** What each of the sessions took, in their order, and those that are compared in it. */
+export interface Taken {
+  /** Whether it is what they took since they part, and not in all. */
+  readonly isSince: boolean;
+  readonly sums: readonly UsageSums[];
+  /** What the rivals are: a fork is compared with other forks and not with the session that they left. */
+  readonly rivals: "forks" | "sessions";
+  readonly isRival: readonly boolean[];
+}
+
+export function takenBy({ columns, common }: Comparison): Taken {
+  const isSince = common > 0 && columns.every(({ since }) => since !== undefined);
+  const sums = columns.map(({ since, total }) => (isSince ? (since as UsageSums) : total));
+  // A session that called no model is not cheaper than those that did.
+  const haveCalled = sums.map((one) => hasCalls(one));
+  const forks = columns.map((column, i) => haveCalled[i] === true && isForkIn(columns, column));
+  const areForks = forks.filter(Boolean).length > 1;
+  return { isSince, sums, rivals: areForks ? "forks" : "sessions", isRival: areForks ? forks : haveCalled };
+}
+
+/** Which rivals have the least of something; none when they have the same, or fewer than two say how much. */
+export function leastOf(numbers: readonly number[], isRival: readonly boolean[]): readonly boolean[] {
+  const compared = numbers.filter((number, i) => isRival[i] && number > 0);
+  const least = Math.min(...compared);
+  return numbers.map((number, i) => isRival[i] === true && number === least && new Set(compared).size > 1);
 }
 
 async function columnOf(

@@ -3,7 +3,7 @@ import { listSessions, type SessionQuery } from "../api/calls.js";
 import type { Session } from "../api/types.js";
 import { ownerOf, queryFrom, timeOf, wordsOf } from "./filter-texts.js";
 import { noteWhere } from "./route.js";
-import { milliseconds, tokensOf } from "./usage-sums.js";
+import { MODEL_TIME, milliseconds, tokensOf } from "./usage-sums.js";
 
 /** How a list can be ordered, as the service names it. */
 export const ORDERS = {
@@ -20,7 +20,10 @@ export const SIZES = {
   messages: { label: "Most messages", of: ({ messageCount }: Session) => Number(messageCount ?? 0) },
   tokens: { label: "Most tokens", of: ({ usage = {} }: Session) => tokensOf(usage) },
   cost: { label: "Highest cost", of: ({ usage }: Session) => Number(usage?.costs?.[0]?.amount ?? 0) },
-  duration: { label: "Longest duration", of: ({ usage }: Session) => milliseconds(usage?.duration) ?? 0 },
+  duration: {
+    label: `Longest ${MODEL_TIME.toLowerCase()}`,
+    of: ({ usage }: Session) => milliseconds(usage?.duration) ?? 0,
+  },
 } as const;
 
 export type Size = keyof typeof SIZES;

@@ -1,6 +1,10 @@
 import type { Cost, UsageSums } from "../api/types.js";
 import { count, duration, plural } from "../text/format.js";
 
+/** What the time is called that calls of models took, added up. */
+export const MODEL_TIME = "Time of models";
+export const MODEL_TIME_MEANS = "How long the calls of models took, added up; tools and waiting are not in it";
+
 const COMPACT = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
 
 /** A number of tokens, as short as a list needs it. */
@@ -57,7 +61,7 @@ export function sumsFacts(sums: UsageSums): readonly (readonly [name: string, va
     ["Tokens read", withPart(sums.inputTokens, sums.cachedInputTokens, "from a cache")],
     ["Tokens written", withPart(sums.outputTokens, sums.reasoningTokens, "for reasoning")],
     ["Cost", costs(sums.costs) || "not reported"],
-    ["Time of models", took > 0 ? duration(took) : "not reported"],
+    [MODEL_TIME, took > 0 ? duration(took) : "not reported"],
   ];
 }
 

@@ -3,9 +3,21 @@ import { withoutPiles } from "../../../../parts/piles.js";
 import { apiKey } from "../../api/http.js";
 import type { UsageSums } from "../../api/types.js";
 import { titleOf } from "../../state/actions.js";
-import { type Compared, Comparer, type Comparison } from "../../state/comparison.js";
-import { linkTo } from "../../state/route.js";
-import { amountOf, callsLine, costs, milliseconds, tokensOf } from "../../state/usage-sums.js";
+import { type Compared, Comparer, type Comparison, isForkIn, leastOf, takenBy } from "../../state/comparison.js";
+import { linkTo, sessionLink } from "../../state/route.js";
+import {
+  amountOf,
+  callsLine,
+  compact,
+  costs,
+  hasCalls,
+  MODEL_TIME,
+  MODEL_TIME_MEANS,
+  milliseconds,
+  sumsLine,
+  tokensOf,
+  without,
+} from "../../state/usage-sums.js";
 import { count, duration, plural, whole } from "../../text/format.js";
 import { NoText } from "../no-text.js";
 import { PageHead } from "../page-head.js";
@@ -36,8 +48,6 @@ export function Compare({ sessionIds }: { sessionIds: readonly string[] }) {
 interface Row {
   readonly name: string;
   readonly values: readonly string[];
-  /** The columns that are best in this row. */
-  readonly best?: readonly boolean[];
 }
 
 function Table({ comparison }: { comparison: Comparison }) {
@@ -53,6 +63,7 @@ function Table({ comparison }: { comparison: Comparison }) {
           ? "They have no message in common."
           : `They have the first ${plural(common, "message")} in common, and part after #${common - 1}.`}
       </p>
+      <Cards comparison={comparison} />
       <label class="check-line">
         <input type="checkbox" checked={isShort} onChange={() => setShort(!isShort)} /> Only what differs
       </label>
@@ -79,14 +90,11 @@ function Table({ comparison }: { comparison: Comparison }) {
           <tbody>
             {rows
               .filter((row) => !isShort || differs(row))
-              .map(({ name, values, best }) => (
+              .map(({ name, values }) => (
                 <tr key={name} class={differs({ name, values }) ? "differs" : ""}>
                   <th scope="row">{name}</th>
                   {values.map((value, i) => (
-                    <td key={columns[i]?.session.sessionId}>
-                      {value || <span class="muted">none</span>}{" "}
-                      {best?.[i] && <span class="chip chip-good">least</span>}
-                    </td>
+                    <td key={columns[i]?.session.sessionId}>{value || <span class="muted">none</span>}</td>
                   ))}
                 </tr>
               ))}
@@ -112,34 +120,87 @@ function Table({ comparison }: { comparison: Comparison }) {
   );
 }
 
+/** What each session took since they part, side by side on a wide screen and below each other on a narrow one. */
+function Cards({ comparison }: { comparison: Comparison }) {
+  const { columns } = comparison;
+  const { isSince, sums, isRival, rivals } = takenBy(comparison);
+  if (!sums.some(hasCalls)) return null;
+  const among = `of ${isRival.filter(Boolean).length} ${rivals}`;
+  const rivalCosts = sums.filter((_, i) => isRival[i]).flatMap((one) => one.costs ?? []);
+  const currencies = new Set(rivalCosts.map(({ currency }) => currency));
+  const [currency = ""] = currencies;
+  const timeOf = (one: UsageSums) => milliseconds(one.duration) ?? 0;
+  // Amounts of different currencies cannot be compared.
+  const amounts = sums.map((one) => (currencies.size === 1 ? amountOf(one, currency) : 0));
+  const figures = [
+    { name: "Cost", texts: sums.map((one) => costs(one.costs)), least: leastOf(amounts, isRival), word: "cheapest" },
+    {
+      name: "Tokens",
+      texts: sums.map((one) => compact(tokensOf(one))),
+      least: leastOf(sums.map(tokensOf), isRival),
+      word: "fewest",
+    },
+    { name: MODEL_TIME, texts: sums.map(tookOf), least: leastOf(sums.map(timeOf), isRival), word: "shortest" },
+  ];
+  return (
+    <section aria-label="What each took">
+      <h2 class="compared-title">{isSince ? "What each took since they part" : "What each took"}</h2>
+      <ul class="compared">
+        {columns.map((column, i) => (
+          <li key={column.session.sessionId} class="card">
+            <p>
+              <a href={sessionLink(column.session.sessionId)}>{withoutPiles(titleOf(column.session))}</a>{" "}
+              <span class="muted">{kindOf(columns, column)}</span>
+            </p>
+            <dl class="compared-figures">
+              {figures.map(({ name, texts, least, word }) => (
+                <div key={name} title={name === MODEL_TIME ? MODEL_TIME_MEANS : undefined}>
+                  <dt>{name}</dt>
+                  <dd>
+                    <strong>{texts[i] || "–"}</strong>
+                    {least[i] && <span class="chip chip-good">{`${word} ${among}`}</span>}
+                  </dd>
+                </div>
+              ))}
+            </dl>
+            {isSince && <Before column={column} isFork={isForkIn(columns, column)} />}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What a session is to the others. */
+function kindOf(columns: readonly Compared[], column: Compared): string {
+  const { sessionId } = column.session;
+  const isParent = columns.some(({ session }) => session.parentId === sessionId);
+  const kinds = [isForkIn(columns, column) && "fork", isParent && "parent"].filter(Boolean);
+  return [...kinds, column.session.title && sessionId].filter(Boolean).join(" · ");
+}
+
+/** What the messages in common took, which a fork has inherited and not paid again. */
+function Before({ column, isFork }: { column: Compared; isFork: boolean }) {
+  const before = without(column.total, column.since);
+  if (!hasCalls(before)) return null;
+  return (
+    <p class="muted">
+      {isFork ? "Inherited and not counted: " : "Before they part: "}
+      {sumsLine(before)}
+    </p>
+  );
+}
+
 function rowsOf({ columns, common }: Comparison): readonly Row[] {
   const row = (name: string, value: (column: Compared) => string): Row => ({ name, values: columns.map(value) });
-  const sums = (name: string, of: (column: Compared) => UsageSums | undefined): readonly Row[] => {
-    const known = columns.map(of);
-    if (known.some((one) => one === undefined)) return [];
-    const all = known as readonly UsageSums[];
-    // A session that called no model is not cheaper than those that did.
-    const least = (numbers: readonly number[]) => {
-      const compared = numbers.filter((number) => number > 0);
-      return numbers.map((number) => new Set(compared).size > 1 && number === Math.min(...compared));
-    };
-    const currencies = new Set(all.flatMap((one) => (one.costs ?? []).map(({ currency }) => currency)));
-    const [currency] = currencies;
-    return [
-      {
-        name: `Cost${name}`,
-        values: all.map((one) => costs(one.costs)),
-        // Amounts of different currencies cannot be compared.
-        ...(currencies.size === 1 && { best: least(all.map((one) => amountOf(one, currency as string))) }),
-      },
-      { name: `Tokens${name}`, values: all.map((one) => count(tokensOf(one))), best: least(all.map(tokensOf)) },
-      { name: `Calls of models${name}`, values: all.map(callsLine) },
-      { name: `Time of models${name}`, values: all.map((one) => tookOf(one)) },
-    ];
-  };
+  const sinceRow = (name: string, value: (sums: UsageSums) => string): readonly Row[] =>
+    columns.some(({ since }) => since === undefined) ? [] : [row(name, ({ since }) => value(since as UsageSums))];
   return [
-    ...(common > 0 ? sums(" since they part", ({ since }) => since) : []),
-    ...sums(common > 0 ? " in all" : "", ({ total }) => total),
+    ...(common > 0 ? sinceRow("Calls of models since they part", callsLine) : []),
+    row("Calls of models in all", ({ total }) => callsLine(total)),
+    row("Cost in all", ({ total }) => costs(total.costs)),
+    row("Tokens in all", ({ total }) => count(tokensOf(total))),
+    row(`${MODEL_TIME} in all`, ({ total }) => tookOf(total)),
     row("Messages in all", (column) => count(column.count)),
     ...(common > 0 ? [row("Messages since they part", (column) => count(column.count - common))] : []),
     row("Newest model", ({ session }) => session.lastMessage?.usage?.model ?? ""),

@@ -7,7 +7,7 @@ import { titleOf } from "../../state/actions.js";
 import { linkTo, sessionLink } from "../../state/route.js";
 import { listReads, sessionById } from "../../state/session-list.js";
 import { ALL, filterOf, isSize, MAX_LIVE, type Order, SessionTable, type Size } from "../../state/session-table.js";
-import { compact, costs, milliseconds, tokensOf } from "../../state/usage-sums.js";
+import { compact, costs, MODEL_TIME, MODEL_TIME_MEANS, milliseconds, tokensOf } from "../../state/usage-sums.js";
 import { count, duration, plural, recently, whole } from "../../text/format.js";
 import { IconButton } from "../icon.js";
 import { LastAsked, LastFailure, LastModel, Unseen } from "../list/session-marks.js";
@@ -97,7 +97,7 @@ function Rows({ table, rows }: { table: SessionTable; rows: readonly Session[] }
             <SizeColumn table={table} name="Messages" size="messages" />
             <SizeColumn table={table} name="Tokens" size="tokens" />
             <SizeColumn table={table} name="Cost" size="cost" />
-            <SizeColumn table={table} name="Duration" size="duration" title="Time of all calls of models" />
+            <SizeColumn table={table} name={MODEL_TIME} size="duration" title={MODEL_TIME_MEANS} />
             <th scope="col">Model</th>
             <Sortable table={table} name="Last change" up="update_time" down="update_time desc" />
           </tr>
@@ -208,8 +208,10 @@ function Row({ table, session, isChosen }: { table: SessionTable; session: Sessi
       </td>
       <td
         class="number"
-        data-name="Duration"
-        title={took > 0 ? `${plural(calls, "call")} of models, ${duration(took / calls)} each on average` : ""}
+        data-name={MODEL_TIME}
+        title={
+          took > 0 ? `${plural(calls, "call")} of models, ${duration(took / calls)} each on average${inherited}` : ""
+        }
       >
         {took > 0 ? duration(took) : "–"}
       </td>

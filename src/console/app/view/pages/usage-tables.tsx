@@ -9,7 +9,7 @@ import { linkTo, sessionLink } from "../../state/route.js";
 import { sessionById } from "../../state/session-list.js";
 import { modelOf, sumsBy } from "../../state/usage-days.js";
 import type { Report, UsageFilter, UsageReport } from "../../state/usage-report.js";
-import { costs, milliseconds } from "../../state/usage-sums.js";
+import { costs, MODEL_TIME, MODEL_TIME_MEANS, milliseconds } from "../../state/usage-sums.js";
 import { count, dayName, duration } from "../../text/format.js";
 import { Said } from "../said.js";
 
@@ -18,6 +18,8 @@ const SHOWN = 20;
 
 interface Column<Row> {
   readonly name: string;
+  /** What the numbers mean, where the name is too short to say it. */
+  readonly title?: string;
   readonly text: (row: Row) => string;
   /** What the column is ordered by, the largest first. */
   readonly size: (row: Row) => number;
@@ -52,8 +54,8 @@ function NumberTable<Row>(props: TableProps<Row>) {
           <thead>
             <tr>
               <th scope="col">{what}</th>
-              {columns.map(({ name }) => (
-                <th key={name} scope="col" class="number" aria-sort={name === by ? "descending" : "none"}>
+              {columns.map(({ name, title }) => (
+                <th key={name} scope="col" class="number" title={title} aria-sort={name === by ? "descending" : "none"}>
                   <button type="button" class="sort" onClick={() => setBy(name === by ? undefined : name)}>
                     {name}
                     <span aria-hidden="true">{name === by ? " ↓" : ""}</span>
@@ -93,17 +95,18 @@ const SUMS: readonly Column<UsageSums>[] = [
 ];
 
 const TIMES: readonly Column<UsageRow>[] = [
-  timeColumn("Half within", "durationP50"),
-  timeColumn("95 % within", "durationP95"),
+  timeColumn("Half within", "durationP50", "The time in which half of the calls of models ended"),
+  timeColumn("95 % within", "durationP95", "The time in which 95 of 100 calls of models ended"),
 ];
-const TOTAL_TIME: Column<UsageSums> = timeColumn("Time in all", "duration");
+const TOTAL_TIME: Column<UsageSums> = timeColumn(MODEL_TIME, "duration", MODEL_TIME_MEANS);
 
 function timeColumn<Name extends "duration" | "durationP50" | "durationP95">(
   name: string,
   field: Name,
+  title: string,
 ): Column<{ readonly [Field in Name]?: string }> {
   const ms = (row: { readonly [Field in Name]?: string }) => milliseconds(row[field]) ?? 0;
-  return { name, text: (row) => (ms(row) > 0 ? duration(ms(row)) : "–"), size: ms };
+  return { name, title, text: (row) => (ms(row) > 0 ? duration(ms(row)) : "–"), size: ms };
 }
 
 export function DaysTable({ rows }: { rows: readonly UsageRow[] }) {

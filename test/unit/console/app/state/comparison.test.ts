@@ -13,7 +13,16 @@ interface Column {
   readonly next: unknown;
 }
 
+interface Taken {
+  readonly isSince: boolean;
+  readonly rivals: string;
+  readonly isRival: readonly boolean[];
+  readonly sums: readonly object[];
+}
+
 let newComparer: () => Comparer;
+let takenBy: (comparison: object) => Taken;
+let leastOf: (numbers: readonly number[], isRival: readonly boolean[]) => readonly boolean[];
 let asked = 0;
 /** Ids of messages by session. */
 const HISTORIES: Readonly<Record<string, readonly string[]>> = {
@@ -49,8 +58,9 @@ beforeAll(async () => {
   });
   // A name that the compiler does not follow, because it checks the page with the types of browsers.
   const page = "../../../../../src/console/app/state/comparison.js";
-  const { Comparer } = await import(page);
+  const { Comparer, ...functions } = await import(page);
   newComparer = () => new Comparer();
+  ({ takenBy, leastOf } = functions);
 });
 afterAll(() => void vi.unstubAllGlobals());
 beforeEach(() => {
@@ -89,4 +99,55 @@ it("compares sessions that have nothing in common", async () => {
     0,
     [[{ currency: "USD", amount: "5" }], []],
   ]);
+});
+
+/** A session beside others, with the calls of models that it has made since they part. */
+const beside = (sessionId: string, parentId: string, calls: number | undefined) => ({
+  session: { sessionId, parentId },
+  total: { calls: `${3 + (calls ?? 0)}` },
+  since: calls === undefined ? undefined : { calls: `${calls}` },
+});
+
+it.each([
+  ["forks with each other and not with their parent", ["", "p", "p"], [4, 2, 2], "forks", [false, true, true]],
+  ["the only fork that went on with its parent", ["", "p", "p"], [4, 2, 0], "sessions", [true, true, false]],
+  ["a fork with its parent", ["", "p"], [4, 2], "sessions", [true, true]],
+  ["forks whose parent is not beside them", ["gone", "gone"], [4, 2], "sessions", [true, true]],
+] as const)("compares %s", (_, parents, calls, rivals, isRival) => {
+  const columns = parents.map((parentId, i) => beside(i === 0 ? "p" : `s${i}`, parentId, calls[i]));
+  const taken = takenBy({ columns, common: 5 });
+  expect(taken).toMatchObject({ isSince: true, rivals, isRival });
+  expect(taken.sums).toEqual(columns.map(({ since }) => since));
+});
+
+it("compares what sessions took in all when they have nothing in common, or it is not known since when", () => {
+  const columns = [beside("a", "", 1), beside("b", "", undefined)];
+  for (const common of [0, 5]) {
+    expect(takenBy({ columns, common })).toMatchObject({ isSince: false, sums: columns.map(({ total }) => total) });
+  }
+});
+
+it.each([
+  [
+    [3, 1, 2],
+    [false, true, false],
+  ],
+  [
+    [3, 0, 2],
+    [false, false, true],
+  ],
+  [
+    [2, 2, 2],
+    [false, false, false],
+  ],
+  [
+    [2, 0, 0],
+    [false, false, false],
+  ],
+])("finds the least of %j", (numbers, expected) => {
+  expect(leastOf(numbers, [true, true, true])).toEqual(expected);
+});
+
+it("does not call the least what is no rival", () => {
+  expect(leastOf([1, 3, 2], [false, true, true])).toEqual([false, false, true]);
 });
