@@ -162,12 +162,33 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await expect.poll(() => first("By session")).toContain("Review the slow report query");
       await open.page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
       await open.expectNoSideways();
+      const tools = section("Tools, those that fail most first").getByRole("group");
+      expect(await tools.evaluate((table) => table.scrollWidth <= table.clientWidth)).toBe(true);
       await open.picture(`${screenName}-demo-plots`);
       await section("By session").getByRole("button", { name: "Owner", exact: true }).click();
       await section("By owner").getByRole("link", { name: "nobody" }).waitFor();
       await section("By owner").getByRole("link", { name: "ada" }).click();
       await open.page.locator(".hit").first().waitFor();
       expect(await open.page.getByLabel("Owner of the session").inputValue()).toBe("ada");
+    });
+
+    it("says over a bar what its number is, and whose", async () => {
+      await open.goTo("/usage");
+      const tipOf = async (name: string) => {
+        const plot = open.page.getByRole("img", { name });
+        await plot.scrollIntoViewIfNeeded();
+        const bar = (await plot.locator("rect").last().boundingBox())!;
+        await open.page.mouse.move(bar.x + bar.width / 2, bar.y + bar.height / 2);
+        await plot.locator("tspan").first().waitFor({ state: "attached" });
+        return (await plot.locator("tspan").allTextContents()).join(" ");
+      };
+      await open.page.getByRole("img", { name: "Failed calls by tool" }).waitFor();
+      const cost = await tipOf("Cost by day, in USD");
+      for (const word of ["Day", "Cost", "US$", "Model"]) expect(cost).toContain(word);
+      const failed = await tipOf("Failed calls by tool");
+      for (const word of ["Failed calls", "Tool", "bash"]) expect(failed).toContain(word);
+      for (const text of [cost, failed]) expect(text).not.toMatch(/value|series|name/);
+      await open.picture(`${screenName}-demo-tip`);
     });
 
     it("says which sessions changed since a time, and what a user asked in a week", async () => {

@@ -21,19 +21,25 @@ interface DaysProps {
   readonly days: readonly string[];
   readonly values: readonly DayValue[];
   readonly series?: readonly string[];
+  /** What the values and the series are, for what is shown over a bar. */
+  readonly measure: string;
+  readonly group?: string;
   readonly format: (value: number) => string;
 }
 
 /** Bars by day, or a line where there is one value a day. The tables of the page have the same numbers. */
-export function DaysPlot({ title, days, values, series, format }: DaysProps) {
+export function DaysPlot({ title, days, values, series, measure, group = "Series", format }: DaysProps) {
   const tip = { format: { x: dayName, y: format, fill: true } } as const;
   const draw = (width: number, { plot, barY, lineY, dot, ruleY }: Plotting) => {
     const each = Math.ceil((days.length * TICK_PX) / width);
     const stroke = COLOURS[0] as string;
+    const x = named<DayValue>("day", "Day");
+    const y = named<DayValue>("value", measure);
+    const fill = named<DayValue>("series", group);
     const marks =
       series === undefined
-        ? [lineY(values, { x: "day", y: "value", stroke }), dot(values, { x: "day", y: "value", fill: stroke, tip })]
-        : [barY(values, { x: "day", y: "value", fill: "series", order: [...series], tip })];
+        ? [lineY(values, { x, y, stroke }), dot(values, { x, y, fill: stroke, tip })]
+        : [barY(values, { x, y, fill, order: [...series], tip })];
     return plot({
       ...frame(title, width, 210),
       marginLeft: 64,
@@ -59,12 +65,15 @@ export interface NamedValue {
 
 interface NamesProps {
   readonly title: string;
+  /** What the values and the names are, for what is shown over a bar. */
+  readonly measure: string;
+  readonly group: string;
   readonly values: readonly NamedValue[];
   readonly format: (value: number) => string;
 }
 
 /** Bars by name, the longest first. */
-export function NamesPlot({ title, values, format }: NamesProps) {
+export function NamesPlot({ title, measure, group, values, format }: NamesProps) {
   const shortened = (name: string) => (name.length > 18 ? `${name.slice(0, 17)}…` : name);
   const draw = (width: number, { plot, barX, ruleX }: Plotting) =>
     plot({
@@ -72,9 +81,22 @@ export function NamesPlot({ title, values, format }: NamesProps) {
       marginLeft: 130,
       x: { label: null, grid: true, tickFormat: format, ticks: 4, zero: true },
       y: { label: null, domain: values.map(({ name }) => name), tickFormat: shortened },
-      marks: [barX(values, { x: "value", y: "name", fill: "var(--bad)", tip: true }), ruleX([0])],
+      marks: [
+        barX(values, {
+          x: named<NamedValue>("value", measure),
+          y: named<NamedValue>("name", group),
+          fill: "var(--bad)",
+          tip: { format: { x: format, y: true } },
+        }),
+        ruleX([0]),
+      ],
     });
   return <Figure title={title} draw={draw} inputs={[values]} />;
+}
+
+/** A field of the values, and what it is called over a bar. */
+function named<Value>(field: keyof Value, label: string) {
+  return { transform: (values: readonly Value[]) => values.map((one) => one[field]), label };
 }
 
 function frame(title: string, width: number, height: number) {

@@ -29,7 +29,7 @@ export function UsagePlots({ models, days: byDay, tools, filter }: PlotsProps) {
     .filter(({ value }) => value > 0)
     .sort((one, other) => other.value - one.value)
     .slice(0, MAX_TOOLS);
-  const common = { days, series };
+  const common = { days, series, group: "Model" };
   return (
     <section class="plots" aria-label="Plots">
       {models.length > 0 && <Legend series={series} />}
@@ -37,6 +37,7 @@ export function UsagePlots({ models, days: byDay, tools, filter }: PlotsProps) {
         <DaysPlot
           key={currency}
           title={`Cost by day, in ${currency}`}
+          measure="Cost"
           {...common}
           values={valuesOf(models, series, (row) => amountOf(row, currency))}
           format={(amount) => money({ currency, amount: String(amount) })}
@@ -44,9 +45,16 @@ export function UsagePlots({ models, days: byDay, tools, filter }: PlotsProps) {
       ))}
       {models.length > 0 && (
         <>
-          <DaysPlot title="Tokens by day" {...common} values={valuesOf(models, series, tokensOf)} format={compact} />
+          <DaysPlot
+            title="Tokens by day"
+            measure="Tokens"
+            {...common}
+            values={valuesOf(models, series, tokensOf)}
+            format={compact}
+          />
           <DaysPlot
             title="Calls of models by day"
+            measure="Calls"
             {...common}
             values={valuesOf(models, series, ({ calls }) => Number(calls ?? 0))}
             format={compact}
@@ -54,9 +62,17 @@ export function UsagePlots({ models, days: byDay, tools, filter }: PlotsProps) {
         </>
       )}
       {slow.length > 0 && (
-        <DaysPlot title="Time within which 95 % of the calls ended" days={days} values={slow} format={duration} />
+        <DaysPlot
+          title="Time within which 95 % of the calls ended"
+          measure="95 % within"
+          days={days}
+          values={slow}
+          format={duration}
+        />
       )}
-      {failing.length > 0 && <NamesPlot title="Failed calls by tool" values={failing} format={compact} />}
+      {failing.length > 0 && (
+        <NamesPlot title="Failed calls by tool" measure="Failed calls" group="Tool" values={failing} format={compact} />
+      )}
     </section>
   );
 }
