@@ -156,6 +156,45 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         await notes().waitFor({ state: "detached" });
       });
 
+      it("offers to say why, right after a thumb, which is saved without it", async () => {
+        const { page } = open;
+        const said = async () => (await annotations()).map(({ thumb, text }: Answer) => [thumb, text ?? ""]);
+        const why = (thumb: string) => page.getByLabel(`Why is this ${thumb}? Optional`);
+        await open.useTool(1, "Bad");
+        await why("bad").waitFor();
+        await page.getByRole("status").getByText("Saved as bad.").waitFor();
+        await expect.poll(said).toEqual([["down", ""]]);
+        // Nothing has moved the focus, so that the keys of the page still work.
+        expect(await page.evaluate("document.activeElement?.matches('input')")).toBe(false);
+        await open.picture(`${screenName}-why`);
+        await page.getByRole("button", { name: "No, thanks" }).click();
+        await why("bad").waitFor({ state: "detached" });
+        await open.useTool(1, "Good");
+        await why("good").fill("Short and right.");
+        await open.message(1).getByRole("button", { name: "Save", exact: true }).click();
+        await notes().getByText("Short and right.").waitFor();
+        await why("good").waitFor({ state: "detached" });
+        expect(await said()).toEqual([["up", "Short and right."]]);
+      });
+
+      it("lets somebody type the reason who has given the thumb by a key", async () => {
+        const { page } = open;
+        for (let at = 0; at <= 2; at++) await page.keyboard.press("j");
+        await open.message(2).getByRole("button", { name: "Bad", exact: true }).press("Enter");
+        await page.getByLabel("Why is this bad?").waitFor();
+        await page.keyboard.type("No source");
+        await page.keyboard.press("Enter");
+        await open.message(2).locator(".note-said").getByText("No source").waitFor();
+        await page.keyboard.press("j");
+        await page.locator('article[data-position="3"][aria-current]').waitFor();
+        await open.message(3).getByRole("button", { name: "Good", exact: true }).press("Enter");
+        await page.getByLabel("Why is this good?").waitFor();
+        await page.keyboard.press("Escape");
+        await page.getByLabel("Why is this good?").waitFor({ state: "detached" });
+        await page.keyboard.press("k");
+        await page.locator('article[data-position="2"][aria-current]').waitFor();
+      });
+
       it("writes a note, changes it, deletes it and undoes that; the message stays as it was", async () => {
         const { revision } = await call("GET", `/session/${id}/message/a1`).then(({ info }) => info);
         await open.useTool(1, "Add a note");

@@ -44,6 +44,8 @@ export class Annotations {
     for (const one of this.all.value) found.set(one.messageId, [...(found.get(one.messageId) ?? []), one]);
     return found;
   });
+  /** The thumb that was given last, whose reason the reader may add. */
+  readonly asked = signal<{ readonly annotationId: string; readonly isByKey: boolean } | undefined>(undefined);
   readonly #sessionId: string;
   readonly #signal: AbortSignal;
 
@@ -81,6 +83,7 @@ export class Annotations {
       if (!(error instanceof ApiError && error.code === CODE.notFound)) throw error;
     }
     this.all.value = this.all.peek().filter((one) => one.annotationId !== annotationId);
+    if (this.asked.peek()?.annotationId === annotationId) this.ask(undefined);
   }
 
   /** Removes a note and offers to write it again. */
@@ -98,15 +101,34 @@ export class Annotations {
     return this.#own(messageId)?.thumb ?? "";
   }
 
-  /** Gives a message a thumb, turns it, or takes it back when it is the same. What was written beside it stays. */
-  rate(messageId: string, thumb: Exclude<Thumb, "">): void {
+  /**
+   * Gives a message a thumb, turns it, or takes it back when it is the same. What was written beside it stays. Then
+   * asks for a reason where there is none; `isByKey` says that the thumb was given by a key, so that the next key may
+   * be typed there.
+   */
+  rate(messageId: string, thumb: Exclude<Thumb, "">, isByKey = false): void {
     void attempt("Feedback", async () => {
       const own = this.#own(messageId);
-      if (own === undefined) return this.add(messageId, { thumb, text: "", author: author.peek() });
-      const { text } = own;
-      if (own.thumb !== thumb) return this.change(own.annotationId, { thumb, text, author: own.author });
-      if (text === "") return this.remove(own);
-      return this.change(own.annotationId, { thumb: "", text, author: own.author });
+      const annotationId = own?.annotationId ?? newId();
+      const { text = "", author: who = author.peek() } = own ?? {};
+      const given = own?.thumb === thumb ? "" : thumb;
+      if (own === undefined) await this.add(messageId, { thumb, text, author: who }, annotationId);
+      else if (given === "" && text === "") await this.remove(own);
+      else await this.change(annotationId, { thumb: given, text, author: who });
+      this.ask(given !== "" && text === "" ? { annotationId, isByKey } : undefined);
+    });
+  }
+
+  /** Asks for the reason of a thumb, or no longer asks. */
+  ask(asked: { readonly annotationId: string; readonly isByKey: boolean } | undefined): void {
+    this.asked.value = asked;
+  }
+
+  /** Adds a reason to a thumb. Resolves to whether that has worked. */
+  explain({ annotationId, thumb, author: who }: Annotation, text: string): Promise<boolean> {
+    return attempt("The note", async () => {
+      await this.change(annotationId, { thumb, text, author: who });
+      this.ask(undefined);
     });
   }
 

@@ -24,7 +24,7 @@ export function Icon({ node, size = 16 }: { node: IconNode; size?: number }) {
 export function IconButton(props: {
   node: IconNode;
   label: string;
-  onClick: () => void;
+  onClick: (event: MouseEvent) => void;
   class?: string;
   pressed?: boolean;
   disabled?: boolean;

@@ -73,13 +73,13 @@ function Feedback(props: { conversation: Conversation; messageId: string; positi
         node={ThumbsUp}
         label="Good"
         pressed={given === "up"}
-        onClick={() => annotations.rate(messageId, "up")}
+        onClick={(event) => annotations.rate(messageId, "up", isByKey(event))}
       />
       <IconButton
         node={ThumbsDown}
         label="Bad"
         pressed={given === "down"}
-        onClick={() => annotations.rate(messageId, "down")}
+        onClick={(event) => annotations.rate(messageId, "down", isByKey(event))}
       />
       <IconButton
         node={MessageSquareText}
@@ -88,4 +88,9 @@ function Feedback(props: { conversation: Conversation; messageId: string; positi
       />
     </>
   );
+}
+
+/** Whether a key has pressed the button, and no pointer. */
+function isByKey({ detail }: MouseEvent): boolean {
+  return detail === 0;
 }

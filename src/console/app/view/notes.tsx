@@ -1,7 +1,9 @@
 import { MessageSquareText, Pencil, ThumbsDown, ThumbsUp, Trash2 } from "lucide";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { withoutPiles } from "../../../parts/piles.js";
 import { canWrite } from "../api/ticket.js";
 import type { Annotation } from "../api/types.js";
+import type { Annotations } from "../state/annotations.js";
 import type { Conversation } from "../state/conversation.js";
 import { dialog } from "../state/ui.js";
 import { clock, dayOf, whole } from "../text/format.js";
@@ -15,19 +17,82 @@ interface NotesProps {
 
 /** What people say of a message. */
 export function Notes({ conversation, messageId, position }: NotesProps) {
-  const notes = conversation.annotations.of(messageId);
+  const { annotations } = conversation;
+  const notes = annotations.of(messageId);
+  const asked = annotations.asked.value;
+  const given = notes.find(({ annotationId }) => annotationId === asked?.annotationId);
   if (notes.length === 0) return null;
   return (
-    <ul class="notes" aria-label={`Notes on message ${position}`}>
-      {notes.map((note) => (
-        <Note
-          key={note.annotationId}
-          note={note}
-          onEdit={() => (dialog.value = { kind: "note", conversation, messageId, position, note })}
-          onDelete={() => conversation.annotations.removeWithUndo(note)}
-        />
-      ))}
-    </ul>
+    <>
+      <ul class="notes" aria-label={`Notes on message ${position}`}>
+        {notes.map((note) => (
+          <Note
+            key={note.annotationId}
+            note={note}
+            onEdit={() => (dialog.value = { kind: "note", conversation, messageId, position, note })}
+            onDelete={() => conversation.annotations.removeWithUndo(note)}
+          />
+        ))}
+      </ul>
+      {given && (
+        <Why key={given.annotationId} annotations={annotations} given={given} hasFocus={asked?.isByKey === true} />
+      )}
+    </>
+  );
+}
+
+/** Offers to say why, right after a thumb has been given. The thumb is saved already. */
+function Why(props: { annotations: Annotations; given: Annotation; hasFocus: boolean }) {
+  const { annotations, given, hasFocus } = props;
+  const [text, setText] = useState("");
+  const form = useRef<HTMLFormElement>(null);
+  const isGood = given.thumb === "up";
+  // The field has the focus before the next key is pressed, so that the key is typed into it.
+  useLayoutEffect(() => {
+    if (hasFocus) form.current?.querySelector("input")?.focus();
+  }, []);
+  /** The focus returns to the message, and does not get lost with the field. */
+  const leave = () => form.current?.closest("article")?.focus();
+  async function save(event: Event): Promise<void> {
+    event.preventDefault();
+    if (text.trim() === "") return close();
+    leave();
+    await annotations.explain(given, text.trim());
+  }
+  function close(): void {
+    leave();
+    annotations.ask(undefined);
+  }
+  return (
+    <form
+      class="why"
+      ref={form}
+      onSubmit={save}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        close();
+      }}
+    >
+      <p class="muted" role="status">
+        Saved as {isGood ? "good" : "bad"}.
+      </p>
+      <input
+        class="field"
+        dir="auto"
+        autocomplete="off"
+        aria-label={`Why is this ${isGood ? "good" : "bad"}? Optional`}
+        placeholder="Say why, if you like"
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+      />
+      <button type="submit" class="button">
+        Save
+      </button>
+      <button type="button" class="text-button muted" onClick={close}>
+        No, thanks
+      </button>
+    </form>
   );
 }
 
