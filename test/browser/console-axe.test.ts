@@ -194,11 +194,30 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       const last = page.locator("article.message").last();
       for (const name of ["Edit this message", "Add a note", "Erase this message everywhere"]) {
         await last.locator(".message-body").click({ position: { x: 8, y: 12 } });
+        await last.locator(".message-tools").waitFor();
+        const more = last.getByRole("button", { name: "More", exact: true, expanded: false });
+        if (await more.isVisible()) {
+          await more.click();
+          await last.getByRole("button", { name: "Raw view" }).waitFor();
+          await expectNoViolation({ within: ".messages" });
+        }
         await last.getByRole("button", { name }).click();
         await page.getByRole("dialog").getByRole("textbox").first().waitFor();
         await expectNoViolation({ within: "dialog" });
         await page.keyboard.press("Escape");
       }
+    });
+
+    it("the reason of a thumb that was just given", async () => {
+      await open("#/session/all");
+      await page.getByText("Live updates", { exact: true }).waitFor();
+      const last = page.locator("article.message").last();
+      await last.locator(".message-body").click({ position: { x: 8, y: 12 } });
+      await last.getByRole("button", { name: "Bad", exact: true }).click();
+      await page.getByLabel("Why is this bad?").waitFor();
+      await expectNoViolation({ within: ".messages" });
+      await last.getByRole("button", { name: "Bad", exact: true }).click();
+      await page.getByLabel("Why is this bad?").waitFor({ state: "detached" });
     });
 
     it("the dialog with a link that was made", async () => {
@@ -311,14 +330,20 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       await page.unroute(/\/usage\?/);
     });
 
-    it.each(["#/todos", "#/session/nobody", "#/t/cut", "#/sessions", "#/bin", "#/compare?s=all&s=fork"])(
-      "the address %s",
-      async (address) => {
-        await open(address);
-        await page.getByRole("heading", { level: 1 }).waitFor();
-        await expectNoViolation();
-      },
-    );
+    it.each([
+      "#/search",
+      "#/search?role=user",
+      "#/todos",
+      "#/session/nobody",
+      "#/t/cut",
+      "#/sessions",
+      "#/bin",
+      "#/compare?s=all&s=fork",
+    ])("the address %s", async (address) => {
+      await open(address);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await expectNoViolation();
+    });
 
     it("the API reference, except for names and nesting that Swagger UI makes", async () => {
       const without = ["heading-order", "nested-interactive", "label", "select-name", "region"];

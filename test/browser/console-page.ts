@@ -124,7 +124,17 @@ export class ConsolePage {
     await this.message(position)
       .locator(".message-body")
       .click({ position: { x: 8, y: 12 } });
-    await this.message(position).getByRole("button", { name: label, exact: true }).click();
+    await this.pressTool(position, label);
+  }
+
+  /** Presses a button of the selected message. On a touch screen it may be behind "More". */
+  async pressTool(position: number, label: string): Promise<void> {
+    const tools = this.message(position).locator(".message-tools");
+    await tools.waitFor();
+    const more = tools.getByRole("button", { name: "More", exact: true });
+    const tool = tools.getByRole("button", { name: label, exact: true });
+    if (!(await tool.isVisible()) && (await more.isVisible())) await more.click();
+    await tool.click();
   }
 
   async useMenu(label: string): Promise<void> {

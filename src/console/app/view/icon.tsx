@@ -24,9 +24,12 @@ export function Icon({ node, size = 16 }: { node: IconNode; size?: number }) {
 export function IconButton(props: {
   node: IconNode;
   label: string;
+  /** A word of the label, which is shown where there is room, or where no pointer can ask for the label. */
+  word?: string;
   onClick: (event: MouseEvent) => void;
   class?: string;
   pressed?: boolean;
+  expanded?: boolean;
   disabled?: boolean;
   /** Marks the button that the key r presses. */
   isRaw?: boolean;
@@ -38,11 +41,13 @@ export function IconButton(props: {
       aria-label={props.label}
       title={props.label}
       aria-pressed={props.pressed}
+      aria-expanded={props.expanded}
       disabled={props.disabled}
       data-raw={props.isRaw}
       onClick={props.onClick}
     >
       <Icon node={props.node} size={18} />
+      {props.word && <span class="word">{props.word}</span>}
     </button>
   );
 }

@@ -124,7 +124,7 @@ function firstOnScreen(): number | undefined {
 
 /** Opens everything when something is folded, else folds everything. */
 function toggleFolds(article: Element | null): void {
-  const buttons = [...(article?.querySelectorAll<HTMLElement>("[aria-expanded]") ?? [])];
+  const buttons = [...(article?.querySelectorAll<HTMLElement>(".message-body [aria-expanded]") ?? [])];
   const details = [...(article?.querySelectorAll<HTMLDetailsElement>("details.reasoning") ?? [])];
   const isFolded = buttons.some((one) => one.ariaExpanded === "false") || details.some((one) => !one.open);
   for (const one of buttons) if ((one.ariaExpanded === "false") === isFolded) one.click();

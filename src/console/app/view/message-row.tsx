@@ -19,6 +19,7 @@ import { NoText } from "./no-text.js";
 import { Notes } from "./notes.js";
 import { JsonTree } from "./parts/json-tree.js";
 import { PartList } from "./parts/part-list.js";
+import { touchOnly } from "./touch.js";
 
 interface RowProps {
   readonly conversation: Conversation;
@@ -28,8 +29,6 @@ interface RowProps {
   readonly session: Session | undefined;
 }
 
-/** On touch screens the tools take up space of their own, so they appear only after a tap. */
-const touchOnly = matchMedia("(hover: none)");
 const SHOWN_FORKS = 4;
 const ICONS = new Map(Object.entries({ user: User, assistant: Bot, tool: Wrench, system: Settings }));
 
@@ -64,6 +63,7 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
         tabindex={-1}
         onClick={() => (selected.value = position)}
         onPointerEnter={({ pointerType }) => {
+          // On touch screens the tools take up space of their own, so they appear only after a tap.
           if (pointerType === "mouse" && !touchOnly.matches) hovered.value = position;
         }}
         onPointerLeave={() => {

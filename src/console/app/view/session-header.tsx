@@ -24,9 +24,9 @@ import { plural } from "../text/format.js";
 import { Icon, IconButton } from "./icon.js";
 import { SessionMenu } from "./session-menu.js";
 
-const PANELS: readonly { name: PanelName; label: string; node: typeof Info }[] = [
+const PANELS: readonly { name: PanelName; label: string; word?: string; node: typeof Info }[] = [
   { name: "outline", label: "Outline", node: ListTree },
-  { name: "search", label: "Search in this session", node: TextSearch },
+  { name: "search", label: "Search in this session", word: "Search", node: TextSearch },
   ...(ticketText === undefined ? ([{ name: "forks", label: "Forks", node: GitFork }] as const) : []),
   { name: "timeline", label: "Timeline", node: ChartGantt },
   { name: "files", label: "Files", node: Paperclip },
@@ -72,16 +72,22 @@ export function SessionHeader({ conversation }: { conversation: Conversation }) 
         </p>
       </div>
       <div class="session-tools">
-        {PANELS.map(({ name, label, node }) => (
+        {PANELS.map(({ name, label, word = label, node }) => (
           <IconButton
             key={name}
             node={node}
             label={label}
+            word={word}
             pressed={panel.value === name}
             onClick={() => (panel.value = panel.value === name ? undefined : name)}
           />
         ))}
-        <IconButton node={Clock} label="Go to a place or time" onClick={() => (dialog.value = { kind: "goto" })} />
+        <IconButton
+          node={Clock}
+          label="Go to a place or time"
+          word="Go to"
+          onClick={() => (dialog.value = { kind: "goto" })}
+        />
         {session && ticketText === undefined && <SessionMenu session={session} conversation={conversation} />}
       </div>
     </header>

@@ -46,6 +46,7 @@ export function SessionMenu({ session, conversation }: { session: Session; conve
         onClick={() => setOpen(!open)}
       >
         <Icon node={Ellipsis} size={18} />
+        <span class="word">Actions</span>
       </button>
       {open && (
         <div class="menu-items" role="menu" tabindex={-1} aria-label="Actions" onKeyDown={onKeyDown}>
