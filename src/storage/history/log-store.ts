@@ -491,7 +491,7 @@ export interface LogDatabase {
   readonly name: string;
   /** Returns a handle for one namespace. Handles are cheap. */
   namespace(namespace: string): LogStore;
-  /** The namespaces that have records or todos. */
+  /** The namespaces that have records, todos, or rows of the feed that tell what has departed. */
   listNamespaces(): Promise<readonly string[]>;
   /** Absent where the store has no registers. */
   readonly registers?: RegisterTable | undefined;

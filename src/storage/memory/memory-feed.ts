@@ -39,6 +39,11 @@ export class MemoryFeed {
   #first = 0;
   #last = 0;
 
+  /** Whether there are rows that tell what has departed. */
+  get hasDepartures(): boolean {
+    return this.#entries.some(({ kind }) => kind !== "mark");
+  }
+
   /** Notes that a record was written; `before` is the one that it replaced. `isTouched`: by an append. */
   note(
     before: SessionRecord | undefined,

@@ -43,7 +43,9 @@ export class MemoryLogDatabase implements LogDatabase {
   }
 
   async listNamespaces(): Promise<readonly string[]> {
-    const used = [...this.#namespaces].filter(([, { records, todos }]) => records.size > 0 || todos.revision > 0);
+    const used = [...this.#namespaces].filter(
+      ([, { records, todos, feed }]) => records.size > 0 || todos.revision > 0 || feed.hasDepartures,
+    );
     return used.map(([name]) => name).sort();
   }
 

@@ -108,14 +108,15 @@ export class MongoLogDatabase implements LogDatabase {
 
   async listNamespaces(): Promise<readonly string[]> {
     const { db, commands } = this.#shared;
-    const { sessions, attachments, todos } = collectionsOf(db);
-    // Removed attachments may be all that a namespace has left to be swept.
-    const [ofSessions, ofAttachments, ofTodos] = await Promise.all([
+    const { sessions, attachments, departures, todos } = collectionsOf(db);
+    // Removed attachments, and what has departed, may be all that a namespace has left to be swept.
+    const [ofSessions, ofAttachments, ofDepartures, ofTodos] = await Promise.all([
       commands.read(undefined, (limits) => sessions.distinct("namespace", {}, limits)),
       commands.read(undefined, (limits) => attachments.distinct("namespace", {}, limits)),
+      commands.read(undefined, (limits) => departures.distinct("namespace", {}, limits)),
       commands.read(undefined, (limits) => todos.distinct("_id", {}, limits)),
     ]);
-    return [...new Set([...ofSessions, ...ofAttachments, ...ofTodos])];
+    return [...new Set([...ofSessions, ...ofAttachments, ...ofDepartures, ...ofTodos])];
   }
 
   async figures(call?: Call): Promise<StoreFigures> {

@@ -28,8 +28,9 @@ export function statementsFor(schema: string) {
 
 function otherStatements(s: string) {
   return {
-    namespaces: `WITH RECURSIVE ${namespacesOf(s)}
-      SELECT name FROM n WHERE name IS NOT NULL UNION SELECT namespace FROM ${s}.todos`,
+    namespaces: `WITH RECURSIVE ${namespacesOf(s)}, ${namespacesOf(s, "departures", "d")}
+      SELECT name FROM n WHERE name IS NOT NULL UNION SELECT name FROM d WHERE name IS NOT NULL
+      UNION SELECT namespace FROM ${s}.todos`,
     readTodos: `SELECT revision, body FROM ${s}.todos WHERE namespace = $1`,
     insertTodos: `INSERT INTO ${s}.todos (namespace, revision, body) VALUES ($1, 1, $2) ON CONFLICT DO NOTHING
       RETURNING revision`,
@@ -44,12 +45,12 @@ function otherStatements(s: string) {
   };
 }
 
-/** From one namespace that has records to the next; the name after the last one is null. */
-export function namespacesOf(s: string): string {
-  return `n(name) AS (
-        (SELECT namespace FROM ${s}.sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1)
+/** From one namespace that has rows in a table, records as a rule, to the next; the name after the last one is null. */
+export function namespacesOf(s: string, table = "sessions", n = "n"): string {
+  return `${n}(name) AS (
+        (SELECT namespace FROM ${s}.${table} WHERE namespace >= '' ORDER BY namespace LIMIT 1)
         UNION ALL
-        SELECT (SELECT o.namespace FROM ${s}.sessions AS o WHERE o.namespace > n.name ORDER BY o.namespace LIMIT 1)
-          FROM n WHERE n.name IS NOT NULL
+        SELECT (SELECT o.namespace FROM ${s}.${table} AS o WHERE o.namespace > ${n}.name ORDER BY o.namespace LIMIT 1)
+          FROM ${n} WHERE ${n}.name IS NOT NULL
       )`;
 }

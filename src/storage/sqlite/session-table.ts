@@ -239,10 +239,13 @@ type LogColumns = readonly [number, number, string, string | null, string | null
 /** The namespaces that have records or todos. */
 export function namespacesOf(sql: Statements): string[] {
   const found = new Set<string>();
-  let row = sql.firstNamespace.get();
-  for (; row !== undefined; row = sql.nextNamespace.get(row[0] as string)) found.add(row[0] as string);
-  row = sql.firstTodos.get();
-  for (; row !== undefined; row = sql.nextTodos.get(row[0] as string)) found.add(row[0] as string);
+  const tables = [
+    [sql.firstNamespace, sql.nextNamespace],
+    [sql.firstTodos, sql.nextTodos],
+    [sql.firstDeparted, sql.nextDeparted],
+  ] as const;
+  for (const [first, next] of tables)
+    for (let row = first.get(); row !== undefined; row = next.get(row[0] as string)) found.add(row[0] as string);
   return [...found].map(fromColumn).sort();
 }
 

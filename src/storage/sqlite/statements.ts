@@ -160,6 +160,8 @@ export const SQL = {
   updateTodos: "UPDATE todos SET revision = revision + 1, body = ? WHERE namespace = ? AND revision = ?",
   nextTodos: "SELECT namespace FROM todos WHERE namespace > ? ORDER BY namespace LIMIT 1",
   firstTodos: "SELECT namespace FROM todos WHERE namespace >= '' ORDER BY namespace LIMIT 1",
+  nextDeparted: "SELECT namespace FROM departures WHERE namespace > ? ORDER BY namespace LIMIT 1",
+  firstDeparted: "SELECT namespace FROM departures WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
   readRegister: "SELECT body, revision FROM registers WHERE name = ?",
   insertRegister: "INSERT INTO registers (name, revision, body) VALUES (?, 1, ?) ON CONFLICT DO NOTHING",

@@ -29,6 +29,17 @@ export function describeFeed(subject: LogStoreSubject): void {
   const named = async (place: number, limit?: number) => (await changesAfter(place, limit)).map(nameOf);
 
   describe("feed", () => {
+    feedIt("keeps a namespace listed whose last session was swept, until its departures are pruned", async () => {
+      const record = await created(subject.store, "u1", { sessionId: "s" });
+      await replaced(subject.store, record, { deleted: true });
+      await subject.store.deleteRecord("u1");
+      const [name] = await subject.database.listNamespaces();
+      expect(name).toBeDefined();
+      const other = subject.database.namespace(name as string);
+      await other.feed?.prune((await feed().ends()).nowMs + 1);
+      expect(await subject.database.listNamespaces()).toEqual([]);
+    });
+
     feedIt("has each session once, at the place of its last change, in any size of pages", async () => {
       const start = await end();
       for (const uid of ["u1", "u2", "u3"]) await created(subject.store, uid, { sessionId: uid });

@@ -108,6 +108,8 @@ const PLANS: { readonly [name in keyof typeof SQL]: string | readonly string[] }
   updateTodos: "todos USING PRIMARY KEY (namespace=?)",
   nextTodos: "todos USING PRIMARY KEY (namespace>?)",
   firstTodos: "todos USING PRIMARY KEY (namespace>?)",
+  nextDeparted: "departures USING COVERING INDEX departures_by_time (namespace>?)",
+  firstDeparted: "departures USING COVERING INDEX departures_by_time (namespace>?)",
   readRegister: "registers USING PRIMARY KEY (name=?)",
   insertRegister: "",
   updateRegister: "registers USING PRIMARY KEY (name=?)",
