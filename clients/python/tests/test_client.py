@@ -76,6 +76,26 @@ def test_lists_continue_after_the_first_page(client: SessionPoolClient, session_
     assert {child.session_id for child in client.list_sessions(parent_id=session_id)} == children
 
 
+def test_usage_is_added_up_by_groups(client: SessionPoolClient) -> None:
+    run = new_id()
+    for team, cost in (("red", "0.1"), ("blue", "0.2"), ("blue", "0.3")):
+        trip = client.create_session(labels={"run": run, "a,b": team, 'the "team"': team}).session_id
+        message = text("assistant", "Late April")
+        message.info.usage.model = "m"
+        message.info.usage.cost = cost
+        message.info.usage.currency = "EUR"
+        client.append(trip, message)
+    for names in ('label:"a,b",model', ["label:a,b", "model"], ('label:"a,b"', "model")):
+        rows = list(client.sum_usage(group_by=names, labels={"run": run}, page_size=1))
+        assert [(row.labels["a,b"], row.model, row.calls) for row in rows] == [("blue", "m", 2), ("red", "m", 1)]
+        assert [(cost.currency, cost.amount) for cost in rows[0].costs] == [("EUR", "0.5")]
+    rows = list(client.sum_usage(group_by=['label:the "team"'], labels={"run": run}))
+    assert [row.labels['the "team"'] for row in rows] == ["blue", "red"]
+    with pytest.raises(SessionPoolError) as refused:
+        list(client.sum_usage(group_by="days"))
+    assert refused.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
 def test_a_message_without_an_id_gets_one_before_it_is_sent(client: SessionPoolClient, session_id: str) -> None:
     message = MessageWithParts(info=MessageInfo(role="user"), parts=[Part(type="text", text="hello")])
     first = client.append(session_id, message)

@@ -37,6 +37,19 @@ def label_filters(labels: Mapping[str, str] | Iterable[str]) -> list[str]:
     return [f"{key}={value}" for key, value in labels.items()] if isinstance(labels, Mapping) else list(labels)
 
 
+def group_names(names: str | Iterable[str]) -> str:
+    """Writes the names to group by as one text. Of names one by one, keys of labels may have any characters."""
+    return names if isinstance(names, str) else ",".join(map(_group_name, names))
+
+
+def _group_name(name: str) -> str:
+    kind, colon, key = name.partition(":")
+    is_quoted = len(key) > 1 and key[0] == key[-1] == '"'
+    if f"{kind}{colon}" != "label:" or is_quoted or not ("," in key or '"' in key or key.strip() != key):
+        return name
+    return 'label:"' + key.replace('"', '""') + '"'
+
+
 def to_labels(labels: Mapping[str, str] | None) -> Mapping[str, str] | None:
     """Returns the labels. Raises TypeError for anything but texts by text."""
     if labels is None:

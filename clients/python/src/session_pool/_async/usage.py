@@ -8,7 +8,7 @@ from sessionpool.v1.usage_service_pb2 import SumUsageRequest, UsageRow
 
 from session_pool._async.calls import Calls
 from session_pool.times import optional_timestamp
-from session_pool.values import label_filters
+from session_pool.values import group_names, label_filters
 
 
 class Summing(Calls):
@@ -37,7 +37,7 @@ class Summing(Calls):
         request = SumUsageRequest(
             since=optional_timestamp(since),
             until=optional_timestamp(until),
-            group_by=group_by if isinstance(group_by, str) else ",".join(group_by),
+            group_by=group_names(group_by),
             time_zone=time_zone,
             owner=owner,
             no_owner=no_owner,
