@@ -105,7 +105,7 @@ describe("sessions export", () => {
     });
     await make("e2", { labels: { set: "y" } });
     const file = join(folder, "some.jsonl");
-    const ended = await run(["sessions", "export", file, "--label", "set=x"], env);
+    const ended = await run(["sessions", "export", file, "--label", "set=x", "--yes"], env);
     expect(ended).toMatchObject({ code: 0, stderr: "Exporting 1 session\nExported 1 session\n" });
     expect(readFileSync(file, "utf8")).not.toContain('"e2"');
     const other = { SESSION_POOL_STORAGE: `sqlite:${join(folder, "other.db")}` };

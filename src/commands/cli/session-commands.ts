@@ -58,6 +58,7 @@ export function addSessionCommands(sessions: Command): void {
     );
   withBulk(withAudit(command("export [file]", "write all sessions that match, as export does, to a file or -")))
     .option("--no-attachments", "leave out the bytes of attachments, which messages then call missing")
+    .option("--yes", "as for label and delete; an export asks nothing", false)
     .action(async (file = "-", flags) =>
       audited(flags, "sessions export", { owner: withOwner(flags).owner }, async (audit) =>
         (await commands.bulk()).exportMatching({ ...flags, audit }, withOwner(flags), {
