@@ -252,6 +252,18 @@ export function describeSums(subject: StorageProviderSubject): void {
       expect(await toolSums()).toEqual([["bash", 2, 1]]);
     });
 
+    it("has no row for a call of which another message has told before", async () => {
+      const { provider } = subject;
+      await provider.createSession({ sessionId: "s" });
+      await provider.logMessages("s", [
+        calling("m1", 1, "c1"),
+        calling("m2", DAY, "c1"),
+        result("m3", DAY + 1, "c1", true),
+        calling("m4", DAY + 2, "c1", "read"),
+      ]);
+      expect(await toolSums({ by: "tool,day" })).toEqual([["bash", "2026-01-01", 1, 1]]);
+    });
+
     it("shows callers only what they may see", async () => {
       const { provider, other } = subject;
       await provider.createSession({ sessionId: "a", owner: "ada" });

@@ -29,8 +29,8 @@ export class CallOutcomes {
     return this.#open > 0;
   }
 
-  /** Adds a call that a message tells of. `group` is null for one that does not count. */
-  tell({ callId, status }: Pick<ToolCall, "callId" | "status">, group: Group | null): void {
+  /** Adds a call that a message tells of. `groupOf` is asked once, and returns null for a call that does not count. */
+  tell({ callId, status }: Pick<ToolCall, "callId" | "status">, groupOf: () => Group | null): void {
     const hasFailed = status === "failed";
     const hasEnded = hasFailed || status === "done" || status === "denied";
     const key = keyOf(callId);
@@ -39,6 +39,7 @@ export class CallOutcomes {
       this.#end(known, hasEnded, hasFailed);
       return;
     }
+    const group = groupOf();
     if (group !== null) group.calls++;
     const call = { group, isTold: true, hasFailed: false, hasEnded: false };
     if (callId !== "") this.#remember(key, call);

@@ -126,7 +126,7 @@ export class ToolCounter implements Adder {
     const counts = isWithin(this.#query, timestampMicros) && (model === undefined || usage.model === model);
     const groups = this.#finder.in(table, record);
     for (const one of found.calls) {
-      calls.tell(one, counts ? groups.find(timestampMicros, usage, toolName(one.name)) : null);
+      calls.tell(one, () => (counts ? groups.find(timestampMicros, usage, toolName(one.name)) : null));
     }
     for (const { callId, hasFailed } of found.results) calls.end(callId, hasFailed);
   }
