@@ -85,7 +85,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await press("/");
     await expect.poll(focus).toBe("Search in this session");
     await open.page.keyboard.type("number 17");
-    await open.page.getByText("1 hit in the whole session").waitFor();
+    await open.page.getByText("1 hit in the whole session. Searched are texts").waitFor();
     await press("Tab");
     await press("Enter");
     await isSelected(17);

@@ -101,6 +101,8 @@ await describeWith("the questions of a reader of the console", findBrowser, (bro
     it("what did the calls cost this week", async () => {
       await click(link("Usage by day"));
       await click(button("This week"));
+      await open.page.getByRole("button", { name: "This week", pressed: true }).waitFor();
+      await open.page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
       await open.page
         .locator(".tiles")
         .getByText(/US\$\d/)

@@ -72,6 +72,7 @@ export function Search({ query }: { query: string }) {
         <p class="muted" role="status">
           {search.isList.value ? listLine(hits) : `${plural(hits.length, "message")}, the newest first`}
           {state.next !== "" && "; there may be more"}
+          {!search.isList.value && `. ${SEARCHED}`}
         </p>
       )}
       {state.kind === "done" && hits.length === 0 && (

@@ -78,11 +78,11 @@ function stateLine({ state, walk }: Find, hits: number): string {
     case "reading":
       return `${plural(hits, "hit")} so far, read back to #${count(walk.readTo.value ?? 0)}`;
     case "full":
-      return `The newest ${plural(hits, "hit")}; older ones need a longer text`;
+      return `The newest ${plural(hits, "hit")}; older ones need a longer text. ${SEARCHED}`;
     case "done":
       return hits === 0
         ? `Nothing found in the whole session. ${SEARCHED}`
-        : `${plural(hits, "hit")} in the whole session`;
+        : `${plural(hits, "hit")} in the whole session. ${SEARCHED}`;
     case "failed":
       return "The search was interrupted: the server could not be reached";
   }
