@@ -2,6 +2,7 @@ import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { UsageSums as ProtoSums, Usage as ProtoUsage } from "../../gen/sessionpool/v1/usage_service_pb.js";
 import { invalidArgument } from "../domain/errors.js";
 import { amountText, type Usage, type UsageSums } from "../domain/usage.js";
+import { wrongTokens } from "../domain/validate-usage.js";
 import { fromMessageTimestamp, toTimestamp } from "./timestamps.js";
 
 const MICROS_PER_SECOND = 1_000_000;
@@ -33,10 +34,10 @@ export function fromUsage(field: string, usage: ProtoUsage | undefined): Usage |
   return {
     model: usage.model || undefined,
     provider: usage.provider || undefined,
-    inputTokens: fromCount(usage.inputTokens),
-    outputTokens: fromCount(usage.outputTokens),
-    cachedInputTokens: fromCount(usage.cachedInputTokens),
-    reasoningTokens: fromCount(usage.reasoningTokens),
+    inputTokens: fromCount(`${field}.input_tokens`, usage.inputTokens),
+    outputTokens: fromCount(`${field}.output_tokens`, usage.outputTokens),
+    cachedInputTokens: fromCount(`${field}.cached_input_tokens`, usage.cachedInputTokens),
+    reasoningTokens: fromCount(`${field}.reasoning_tokens`, usage.reasoningTokens),
     cost: usage.cost || undefined,
     currency: usage.currency || undefined,
     startTimeMicros: fromMessageTimestamp(`${field}.start_time`, usage.startTime),
@@ -75,8 +76,12 @@ function toCount(count: number | undefined): bigint | undefined {
   return count === undefined ? undefined : BigInt(count);
 }
 
-function fromCount(count: bigint | undefined): number | undefined {
-  return count === undefined ? undefined : Number(count);
+/** Refuses here what a number would hold only roughly, so that the error names what was sent. */
+function fromCount(field: string, count: bigint | undefined): number | undefined {
+  if (count === undefined) return undefined;
+  const number = Number(count);
+  if (Number.isSafeInteger(number)) return number;
+  throw wrongTokens(field, count);
 }
 
 /** A duration in microseconds; fractions of a microsecond are cut off. */

@@ -1,5 +1,5 @@
 import { isCurrency } from "./currencies.js";
-import { invalidArgument } from "./errors.js";
+import { type DomainError, invalidArgument } from "./errors.js";
 import { isCost, type Usage } from "./usage.js";
 import { checkBytes, checkIsObject, checkText, hasControl } from "./validate.js";
 
@@ -34,7 +34,12 @@ export function checkName(field: string, name: string | undefined): void {
 
 function checkTokens(field: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isInteger(tokens) && tokens >= 0 && tokens <= MOST_TOKENS)) return;
-  throw invalidArgument(`${field} is ${tokens}; a whole number from 0 to ${MOST_TOKENS} is allowed`);
+  throw wrongTokens(field, tokens);
+}
+
+/** The error for a number of tokens that is not allowed. */
+export function wrongTokens(field: string, tokens: number | bigint): DomainError {
+  return invalidArgument(`${field} is ${tokens}; a whole number from 0 to ${MOST_TOKENS} is allowed`);
 }
 
 function checkCost(field: string, { cost = "", currency = "" }: Usage): void {

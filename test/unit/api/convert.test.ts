@@ -92,6 +92,16 @@ describe("messages", () => {
     expect(given).toStrictEqual({ id, role, timestampMicros, parts, metadata, usage });
   });
 
+  it.each([9_223_372_036_854_775_807n, -9_223_372_036_854_775_808n])(
+    "names %d tokens of a usage as they were sent",
+    (reasoningTokens) => {
+      const given = create(MessageWithPartsSchema, { info: { role: "user", usage: { reasoningTokens } } });
+      expect(() => fromMessageWithParts("message", given)).toThrow(
+        `message.info.usage.reasoning_tokens is ${reasoningTokens}; a whole number from 0 to 1000000000 is allowed`,
+      );
+    },
+  );
+
   it("may come without id, timestamp, usage and Structs", () => {
     const given = create(MessageWithPartsSchema, { info: { role: "user" }, parts: [{ type: "text" }] });
     expect(fromMessageWithParts("message", given)).toStrictEqual({
