@@ -59,7 +59,6 @@ await describeWith("the questions of a reader of the console", findBrowser, (bro
 
     /** The answer is on the page, without scrolling sideways and without a violation. */
     afterEach(async ({ task }) => {
-      console.log(`${name}: ${task.name}: ${inputs} inputs`);
       expect(inputs).toBeLessThanOrEqual(MAX_INPUTS);
       await open.expectNoSideways();
       await open.picture(`${name.slice(2)}-question-${task.name.replaceAll(/\W+/g, "-")}`);
