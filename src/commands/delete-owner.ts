@@ -31,7 +31,7 @@ export async function deleteOwner(target: SessionsTarget, deletion: DeletionOfOw
     const intent = `${countSessions(count)} of ${JSON.stringify(owner)} will be deleted`;
     if (erase) {
       await confirm(`${intent}, and everything that these and deleted ones of the same owner hold will be erased`, yes);
-      await eraseSessions(pool, owner, target.json);
+      await eraseSessions(pool, owner, target);
       await vacuumAfter(pools, deletion);
       if ((await countMatching(pool.sessions, { owner })) === 0) return;
       throw new Error(`${JSON.stringify(owner)} has got new sessions meanwhile; run the command again`);
@@ -52,13 +52,14 @@ export async function deleteOwner(target: SessionsTarget, deletion: DeletionOfOw
   await withPools(storage, remove, { limits, undeleteMs: readUndelete(undeleteDays) });
 }
 
-async function eraseSessions(pool: RootPool, owner: string, isJson: boolean): Promise<void> {
+async function eraseSessions(pool: RootPool, owner: string, { json, audit }: SessionsTarget): Promise<void> {
+  const onSession = (sessionId: string) => audit?.write({ sessionId, result: "ok" });
   const { sessions, copies } = await withErasureBar(pool, (onProgress) =>
-    pool.sessions.eraseOwner(owner, { onProgress }),
+    pool.sessions.eraseOwner(owner, { onProgress, onSession }),
   );
   const messages = `${copies.toLocaleString("en-US")} ${copies === 1 ? "message or draft" : "messages and drafts"}`;
   print(
-    isJson
+    json
       ? JSON.stringify({ owner, erased: sessions, copies })
       : `Erased: ${countSessions(sessions)} of ${JSON.stringify(owner)}, with ${messages}`,
   );

@@ -15,15 +15,16 @@ export function listTodos(target: CommandTarget): Promise<void> {
   });
 }
 
+/** Resolves to the id of the todo. */
 export function addTodo(
   target: CommandTarget,
   content: string,
-  { id, status, priority }: TodoFields & { id?: string },
-): Promise<void> {
+  { id = "", status = "pending", priority = "medium" }: TodoFields & { id?: string },
+): Promise<string> {
   return withTracker(target, async (tracker) => {
-    printTodo(
-      await tracker.add({ id: id ?? "", content, status: status ?? "pending", priority: priority ?? "medium" }),
-    );
+    const todo = await tracker.add({ id, content, status, priority });
+    printTodo(todo);
+    return todo.id;
   });
 }
 
@@ -46,7 +47,7 @@ export function clearTodos(target: CommandTarget): Promise<void> {
   });
 }
 
-function withTracker(target: CommandTarget, run: (tracker: TodoTracker) => Promise<void>): Promise<void> {
+function withTracker<T>(target: CommandTarget, run: (tracker: TodoTracker) => Promise<T>): Promise<T> {
   const { storage, namespace, limits } = target;
   return withPools(storage, (pools) => run(pools.for(namespace).todos), { limits });
 }

@@ -184,6 +184,8 @@ export interface SweepOptions extends Call {
 export interface EraseOptions extends Call {
   /** Called after every chunk. */
   readonly onProgress?: ((progress: EraseProgress) => void) | undefined;
+  /** Called once for each session of an owner that is erased, when its content is overwritten. */
+  readonly onSession?: ((sessionId: string) => void) | undefined;
 }
 
 export interface EraseProgress {

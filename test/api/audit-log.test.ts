@@ -196,6 +196,7 @@ describe("the audit log of commands", () => {
     const create = { method: "POST", headers: { "content-type": "application/json" }, body: '{"sessionId":"s"}' };
     await fetch(`${httpUrl}/session`, create);
     await run(["todo", "add", SECRET, "--id", "t"], env);
+    const { id: todoId } = JSON.parse((await run(["todo", "add", SECRET], env)).stdout) as { readonly id: string };
     await run(["export", join(folder, "out.jsonl")], env);
     await run(["sessions", "list"], env);
     await run(["sessions", "delete", "s", "nobody"], env);
@@ -205,6 +206,8 @@ describe("the audit log of commands", () => {
     expect(linesOf(auditLog).map(({ time: _time, ...line }) => line)).toEqual([
       { ...by, action: "todo add", phase: "started", todoId: "t" },
       { ...by, action: "todo add", phase: "ended", todoId: "t", result: "ok" },
+      { ...by, action: "todo add", phase: "started" },
+      { ...by, action: "todo add", phase: "ended", todoId, result: "ok" },
       { ...by, action: "export", phase: "started" },
       { ...by, action: "export", phase: "ended", sessions: 1, result: "ok" },
       { ...by, action: "sessions delete", phase: "started" },
@@ -219,6 +222,39 @@ describe("the audit log of commands", () => {
       stderr: expect.stringContaining(`Audit log ${folder} cannot be written`),
     });
     expect((await run(["todo", "list"], env)).stdout).toContain('"t"');
+  });
+});
+
+describe("the audit log of an import and of the erasure of an owner", () => {
+  it("names each session", async () => {
+    const auditLog = join(folder, "owner.jsonl");
+    const env = { SESSION_POOL_AUDIT_LOG: auditLog, SESSION_POOL_STORAGE: `sqlite:${join(folder, "owner.db")}` };
+    const file = join(folder, "owner-sessions.jsonl");
+    const empty = { createTimeMicros: 1, updateTimeMicros: 1, revision: 1, messages: [] };
+    const sessions = ["a", "b"].map((sessionId) => ({ session: { ...empty, sessionId, title: SECRET } }));
+    const lines = [{ format: "session-pool", version: 4 }, ...sessions, { todos: [] }];
+    writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+    for (let i = 0; i < 2; i++) await run(["import", file, "--owner", "ada"], env);
+    await run(["sessions", "delete", "--owner", "ada", "--erase", "--yes"], env);
+    const told = linesOf(auditLog).map(({ action, phase, sessionId, sessions: count, result }) => {
+      return [action, phase ?? sessionId, result, count].filter((value) => value !== undefined).join(" ");
+    });
+    const importing = told.slice(0, 4);
+    expect([importing[0], ...importing.slice(1, 3).sort(), importing[3]]).toEqual([
+      "import started",
+      "import a ok",
+      "import b ok",
+      "import ended ok 2",
+    ]);
+    expect(told.slice(4, 6)).toEqual(["import started", "import ended ok 0"]);
+    const erasing = told.slice(6);
+    expect([erasing[0], ...erasing.slice(1, 3).sort(), ...erasing.slice(3)]).toEqual([
+      "sessions delete started",
+      "sessions delete a ok",
+      "sessions delete b ok",
+      "sessions delete ended ok",
+    ]);
+    expect(readFileSync(auditLog, "utf8")).not.toContain(SECRET);
   });
 });
 

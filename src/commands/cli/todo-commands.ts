@@ -15,9 +15,9 @@ export function addTodoCommands(todo: Command): void {
   withTodoFields(changing("add <content>", "add a todo at the end"))
     .option("--id <id>", "id; made when absent")
     .action(async (content: string, flags) =>
-      audited(flags, "todo add", { todoId: flags.id }, async () =>
-        (await commands.todo()).addTodo(flags, content, flags),
-      ),
+      audited(flags, "todo add", { todoId: flags.id }, async (audit) => {
+        audit.summary = { todoId: await (await commands.todo()).addTodo(flags, content, flags) };
+      }),
     );
   withTodoFields(changing("update <id>", "change a todo"))
     .option("--content <text>", "what is to be done")

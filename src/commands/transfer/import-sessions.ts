@@ -13,7 +13,7 @@ import { BACKUP_LIMITS } from "./file-shapes.js";
 import { planGrowth } from "./foreign/growth.js";
 import { ImportNotes } from "./foreign/import-notes.js";
 import { readForeign } from "./foreign/read-foreign.js";
-import { Importer, type ImportReport } from "./importer.js";
+import { Importer, type ImportProgress, type ImportReport } from "./importer.js";
 import { FileLines, type LineSource } from "./lines.js";
 import { attachedBytes, progressBar } from "./progress-bar.js";
 import { type BackupSection, readBackup } from "./read-backup.js";
@@ -45,8 +45,8 @@ export interface ImportTarget {
   readonly strict?: boolean | undefined;
   /** The owner that every imported session gets in place of its own. */
   readonly owner?: string | undefined;
-  /** Hears how many sessions were imported. */
-  readonly audit?: Pick<CommandAudit, "summary"> | undefined;
+  /** Hears which sessions were imported, and how many. */
+  readonly audit?: Pick<CommandAudit, "summary" | "write"> | undefined;
 }
 
 export interface ImportSummary extends ImportReport {
@@ -76,6 +76,7 @@ export async function importSessions(target: ImportTarget, path: string): Promis
           source,
           file: ownedBy(file, owner),
           ...(notes && { notes }),
+          onStored: (sessionId) => target.audit?.write({ namespace, sessionId, result: "ok" }),
         });
         total.imported += report.imported;
         total.existing += report.existing;
@@ -140,7 +141,12 @@ function ownedBy<F extends BackupFile>(file: F, owner: string | undefined): F {
 /** Stores the sessions and todos of a file. */
 export async function storeBackup(
   pool: RootPool,
-  { source, file, notes }: Pick<Opened, "source" | "notes"> & Pick<BackupSection, "file">,
+  {
+    source,
+    file,
+    notes,
+    onStored,
+  }: Pick<Opened, "source" | "notes"> & Pick<BackupSection, "file"> & Pick<ImportProgress, "onStored">,
 ): Promise<ImportReport> {
   const bar = progressBar("Importing", "sessions{attached}");
   bar.start(file.index.sessionCount, 0, { attached: "" });
@@ -148,7 +154,8 @@ export async function storeBackup(
   const storage = pool.storage as StorageManager;
   try {
     const grown = "conversations" in file ? await planGrowth(storage, source, file) : file;
-    const importer = new Importer(storage, source, grown, { onSession: () => bar.increment(), onBytes }, notes);
+    const progress = { onSession: () => bar.increment(), onBytes, ...(onStored && { onStored }) };
+    const importer = new Importer(storage, source, grown, progress, notes);
     const report = await importer.run();
     await pool.todos.addMissing(file.todos);
     return report;

@@ -35,6 +35,8 @@ type Missing = ReadonlyMap<number, readonly NumberRange[]>;
 /** Hears of each session that was dealt with, and of bytes of attachments. */
 export interface ImportProgress {
   onSession(): void;
+  /** Hears of each session that was stored or got messages. */
+  onStored?(sessionId: string): void;
   onBytes(bytes: number): void;
 }
 
@@ -132,8 +134,10 @@ export class Importer {
     let outcome = await this.#storage.restoreSession(this.#shared(image), read);
     // Somebody has deleted or truncated a session that was to be shared, but the file has its messages, too.
     if (outcome.kind === "unshared") outcome = await this.#storage.restoreSession(image, read);
-    if (outcome.kind === "restored") this.#imported += 1;
-    else await this.#grow(session, image);
+    if (outcome.kind === "restored") {
+      this.#imported += 1;
+      this.#progress.onStored?.(image.sessionId);
+    } else await this.#grow(session, image);
     if (outcome.kind === "restored") this.#note(session, outcome);
     else if (index.isNamedLater(session) || this.#isAttachmentWriter(session, image)) {
       this.#note(session, await findStored(this.#storage, image, read));
@@ -150,6 +154,7 @@ export class Importer {
     this.#grown += 1;
     try {
       for (const range of missing) await this.#append(sessionId, range);
+      this.#progress.onStored?.(sessionId);
     } catch (error) {
       if (!(error instanceof DomainError) || error.code === "unavailable") throw error;
       this.#notes.leftOut(

@@ -240,7 +240,10 @@ export function describeBin(subject: StorageProviderSubject): void {
         await keeping.logMessages(id, [message("secret", { parts: PARTS })]);
       }
       await keeping.deleteSession("binned");
-      expect(await keeping.eraseOwner("ada")).toMatchObject({ sessions: 2, copies: 2 });
+      const erased: string[] = [];
+      const onSession = (sessionId: string) => void erased.push(sessionId);
+      expect(await keeping.eraseOwner("ada", { onSession })).toMatchObject({ sessions: 2, copies: 2 });
+      expect(erased.sort()).toEqual(["binned", "living"]);
       expect(await isStored()).toBe(false);
       expect(await listed(keeping)).toEqual([]);
       for (const id of ["binned", "living"]) await refusal(keeping.undeleteSession(id), "not_found");

@@ -75,9 +75,11 @@ export class OwnerEraser {
       const record = await this.#deleted(seen, owner, options);
       if (record === null) return;
       const ofId = own.get(record.sessionId) ?? new Map<string, SessionRecord>();
+      const isFirst = !ofId.has(record.uid);
       own.set(record.sessionId, ofId.set(record.uid, record));
       for await (const some of this.#placesOf(record, options)) await this.#overwrite(record, some, places, options);
       await this.#parts.removal.deleteAllOf(record.uid, options);
+      if (isFirst) options.onSession?.(record.sessionId);
     });
   }
 
