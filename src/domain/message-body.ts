@@ -61,6 +61,8 @@ export class MessageBody implements BodyContent {
   #attachments: readonly NamedAttachment[] | undefined;
   /** What is known of the usage of values, once it was asked for. */
   #usage: { readonly known: Usage | undefined } | undefined;
+  /** It is stored in the text and beside it. */
+  #usageText: string | undefined;
   /** What the first line of a stored text says besides the sizes, once it was read. */
   #front: Front | undefined;
 
@@ -110,6 +112,13 @@ export class MessageBody implements BodyContent {
     if (usage === undefined || this.#isFrozen) return usage;
     this.#usage ??= { known: knownUsage(usage) };
     return this.#usage.known;
+  }
+
+  /** The usage as stores keep it; absent when nothing is known. */
+  get usageText(): string | undefined {
+    const { usage } = this;
+    if (usage !== undefined) this.#usageText ??= usageText(usage);
+    return this.#usageText;
   }
 
   /** The attachments that the body names and that are stored, each once. */
@@ -169,10 +178,10 @@ export class MessageBody implements BodyContent {
   }
 
   #frontText(): string {
-    const { attachments, usage } = this;
+    const { attachments, usageText } = this;
     const names = attachments.map(({ attachmentId, log }) => [attachmentId, log]);
     const ofNames = names.length === 0 ? "" : `,"attachments":${JSON.stringify(names)}`;
-    return usage === undefined ? ofNames : `${ofNames},"usage":${usageText(usage)}`;
+    return usageText === undefined ? ofNames : `${ofNames},"usage":${usageText}`;
   }
 
   #readFront(stored: ByteRange): Front {

@@ -1,57 +1,54 @@
 import type { Usage } from "./usage.js";
 
 type Value = string | number | null;
-
-/** The fields of a usage in the order in which they are stored. A new one comes last. */
-const FIELDS = [
-  "model",
-  "provider",
-  "inputTokens",
-  "outputTokens",
-  "cachedInputTokens",
-  "reasoningTokens",
-  "cost",
-  "currency",
-  "startTimeMicros",
-  "firstTokenTimeMicros",
-  "durationMicros",
-] as const satisfies readonly (keyof Usage)[];
+/** The fields of a usage in the order in which they are stored, as far as the last one that is known. */
+export type UsageValues = readonly Value[];
 
 /** Whether anything is known. Texts that are empty say nothing. */
 export function hasUsage(usage: Usage | undefined): usage is Usage {
-  return usage !== undefined && FIELDS.some((field) => storedValue(usage, field) !== null);
+  return usage !== undefined && valuesOf(usage).length > 0;
 }
 
-/** The usage with only what is known; undefined if that is nothing. */
+/** A copy of the usage with only what is known; undefined if that is nothing. */
 export function knownUsage(usage: Usage | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
-  const known: Record<string, Value> = {};
-  let isEmpty = true;
-  for (const field of FIELDS) {
-    const value = storedValue(usage, field);
-    if (value === null) continue;
-    known[field] = value;
-    isEmpty = false;
-  }
-  return isEmpty ? undefined : (known as Usage);
+  const values = valuesOf(usage);
+  return values.length === 0 ? undefined : usageOfValues(values);
 }
 
 /** Whether both say the same; what is absent and what is empty are equal. */
 export function sameUsage(a: Usage | undefined, b: Usage | undefined): boolean {
   if (a === undefined && b === undefined) return true;
-  return FIELDS.every((field) => storedValue(a ?? {}, field) === storedValue(b ?? {}, field));
+  const values = valuesOf(a ?? {});
+  const others = valuesOf(b ?? {});
+  return values.length === others.length && values.every((value, i) => value === others[i]);
 }
 
 /** The usage as stores keep it: a JSON list of its fields, with null for what is not known, and short at the end. */
 export function usageText(usage: Usage): string {
-  const values = FIELDS.map((field) => storedValue(usage, field));
-  return JSON.stringify(values.slice(0, values.findLastIndex((value) => value !== null) + 1));
+  return JSON.stringify(valuesOf(usage));
 }
 
 /** The usage of a list that `usageText` has written. */
-export function usageOfValues(values: readonly Value[]): Usage {
-  return Object.fromEntries(FIELDS.map((field, i) => [field, values[i] ?? undefined]));
+export function usageOfValues(values: UsageValues): Usage {
+  // Like `valuesOf` written out field by field, because every append and every sum of usage does this.
+  return {
+    model: (values[0] ?? undefined) as Usage["model"],
+    provider: (values[1] ?? undefined) as Usage["provider"],
+    inputTokens: (values[2] ?? undefined) as Usage["inputTokens"],
+    outputTokens: (values[3] ?? undefined) as Usage["outputTokens"],
+    cachedInputTokens: (values[4] ?? undefined) as Usage["cachedInputTokens"],
+    reasoningTokens: (values[5] ?? undefined) as Usage["reasoningTokens"],
+    cost: (values[6] ?? undefined) as Usage["cost"],
+    currency: (values[7] ?? undefined) as Usage["currency"],
+    startTimeMicros: (values[8] ?? undefined) as Usage["startTimeMicros"],
+    firstTokenTimeMicros: (values[9] ?? undefined) as Usage["firstTokenTimeMicros"],
+    durationMicros: (values[10] ?? undefined) as Usage["durationMicros"],
+  };
 }
+
+/** What `usageText` writes of a usage of which nothing is known. */
+export const NOTHING_KNOWN = usageText({});
 
 export function usageOfText(text: string): Usage {
   return usageOfValues(JSON.parse(text));
@@ -70,7 +67,23 @@ export function hasTexts({ model, provider }: Usage): boolean {
   return Boolean(provider) || Boolean(model && model !== ERASED_MODEL);
 }
 
-function storedValue(usage: Usage, field: (typeof FIELDS)[number]): Value {
-  const value = usage[field];
-  return value === undefined || value === "" ? null : value;
+/** A new field comes last. */
+function valuesOf(usage: Usage): Value[] {
+  const values: Value[] = [
+    usage.model || null,
+    usage.provider || null,
+    usage.inputTokens ?? null,
+    usage.outputTokens ?? null,
+    usage.cachedInputTokens ?? null,
+    usage.reasoningTokens ?? null,
+    usage.cost || null,
+    usage.currency || null,
+    usage.startTimeMicros ?? null,
+    usage.firstTokenTimeMicros ?? null,
+    usage.durationMicros ?? null,
+  ];
+  let length = values.length;
+  while (length > 0 && values[length - 1] === null) length--;
+  values.length = length;
+  return values;
 }

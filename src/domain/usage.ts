@@ -33,6 +33,10 @@ export interface UsageSums {
 /** Digits of a cost after the point. */
 const COST_DIGITS = 18;
 
+/** 10^18, and how many units the last of so many digits after the point counts. */
+const UNITS_OF_ONE = 10n ** BigInt(COST_DIGITS);
+const UNITS = Array.from({ length: COST_DIGITS + 1 }, (_, digits) => 10n ** BigInt(COST_DIGITS - digits));
+
 const COST = /^\d{1,12}(?:\.\d{1,18})?$/;
 
 export const NO_USAGE: UsageSums = Object.freeze({
@@ -52,8 +56,10 @@ export function isCost(text: string): boolean {
 
 /** A cost in units of 10^-18. */
 export function costUnits(cost: string): bigint {
-  const [whole = "", fraction = ""] = cost.split(".");
-  return BigInt(whole + fraction.padEnd(COST_DIGITS, "0"));
+  const point = cost.indexOf(".");
+  if (point < 0) return BigInt(cost) * UNITS_OF_ONE;
+  const fraction = cost.slice(point + 1);
+  return BigInt(cost.slice(0, point) + fraction) * (UNITS[fraction.length] as bigint);
 }
 
 /** An amount as a decimal number without trailing zeros after the point. */
@@ -77,6 +83,28 @@ export function sumsOf(usage: Usage): UsageSums {
     durationMicros: usage.durationMicros ?? 0,
     costs: units === 0n || currency === undefined ? NO_USAGE.costs : new Map([[currency, units]]),
   };
+}
+
+/** The sums with one more usage; equals `plusUsage(sums, sumsOf(usage))`. */
+export function plusOne(sums: UsageSums, usage: Usage): UsageSums {
+  const { cost, currency } = usage;
+  return {
+    calls: sums.calls + 1,
+    inputTokens: sums.inputTokens + (usage.inputTokens ?? 0),
+    outputTokens: sums.outputTokens + (usage.outputTokens ?? 0),
+    cachedInputTokens: sums.cachedInputTokens + (usage.cachedInputTokens ?? 0),
+    reasoningTokens: sums.reasoningTokens + (usage.reasoningTokens ?? 0),
+    durationMicros: sums.durationMicros + (usage.durationMicros ?? 0),
+    costs: cost === undefined || currency === undefined ? sums.costs : plusCost(sums.costs, currency, costUnits(cost)),
+  };
+}
+
+function plusCost(costs: UsageSums["costs"], currency: string, units: bigint): UsageSums["costs"] {
+  if (units === 0n) return costs;
+  const sum = costs.get(currency);
+  // Most often there is a single currency, and a map is made faster than copied.
+  const others = costs.size === (sum === undefined ? 0 : 1) ? new Map<string, bigint>() : new Map(costs);
+  return others.set(currency, (sum ?? 0n) + units);
 }
 
 export function plusUsage(a: UsageSums, b: UsageSums): UsageSums {

@@ -1,4 +1,4 @@
-import { NO_USAGE, plusUsage, sumsOf, type Usage, type UsageSums } from "../../domain/usage.js";
+import { NO_USAGE, plusOne, type Usage, type UsageSums } from "../../domain/usage.js";
 
 /**
  * The sums of usage over the entries of one log up to a place. They are part of the entry at that place and never
@@ -36,17 +36,17 @@ export function plusEntry(
   { sessionId, originSessionId }: { readonly sessionId: string; readonly originSessionId: string },
   usage: Usage,
 ): RunningUsage {
-  const one = sumsOf(usage);
-  const all = plusUsage(before.all, one);
+  const all = plusOne(before.all, usage);
+  const { foreign: others, more } = before;
   if (originSessionId === sessionId) {
-    const own = before.own === before.all ? all : plusUsage(before.own, one);
-    return { ...before, all, own };
+    const own = before.own.calls === before.all.calls ? all : plusOne(before.own, usage);
+    return { all, own, foreign: others, more };
   }
   const known = before.foreign.get(originSessionId);
   // Once a session is missing in `foreign`, it must not appear there later, with only a part of its entries.
   if (known === undefined && (before.more || before.foreign.size >= MOST_FOREIGN))
     return { ...before, all, more: true };
-  const sums = plusUsage(known ?? NO_USAGE, one);
+  const sums = plusOne(known ?? NO_USAGE, usage);
   const foreign = new Map(before.foreign);
   if (sums.costs.size <= MOST_CURRENCIES) return { ...before, all, foreign: foreign.set(originSessionId, sums) };
   foreign.delete(originSessionId);
@@ -64,12 +64,12 @@ interface StoredSums {
 
 /** The sums as stores keep them. */
 export function runningText({ all, own, foreign, more }: RunningUsage): string {
-  return JSON.stringify({
-    all: valuesOf(all),
-    ...(own.calls !== all.calls && { own: valuesOf(own) }),
-    ...(foreign.size > 0 && { foreign: [...foreign].map(([sessionId, sums]) => [sessionId, valuesOf(sums)]) }),
-    ...(more && { more }),
-  });
+  // Each append with usage writes it, so what most have is put together as text.
+  const ofAll = `{"all":${valuesText(all)}`;
+  const ofOwn = own.calls === all.calls ? "" : `,"own":${valuesText(own)}`;
+  if (foreign.size === 0) return `${ofAll}${ofOwn}${more ? ',"more":true' : ""}}`;
+  const others = [...foreign].map(([sessionId, sums]) => `[${JSON.stringify(sessionId)},${valuesText(sums)}]`);
+  return `${ofAll}${ofOwn},"foreign":[${others}]${more ? ',"more":true' : ""}}`;
 }
 
 export function runningOfText(text: string): RunningUsage {
@@ -84,10 +84,15 @@ export function runningOfText(text: string): RunningUsage {
 }
 
 /** Costs are texts, because they have more digits than a number can hold. */
-function valuesOf(sums: UsageSums): readonly unknown[] {
+function valuesText(sums: UsageSums): string {
   const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, durationMicros, costs } = sums;
-  const numbers = [calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, durationMicros];
-  return costs.size === 0 ? numbers : [...numbers, Object.fromEntries([...costs].map(([c, units]) => [c, `${units}`]))];
+  const numbers = `${calls},${inputTokens},${outputTokens},${cachedInputTokens},${reasoningTokens},${durationMicros}`;
+  if (costs.size === 0) return `[${numbers}]`;
+  let amounts = "";
+  for (const [currency, units] of costs) {
+    amounts += `${amounts === "" ? "" : ","}${JSON.stringify(currency)}:"${units}"`;
+  }
+  return `[${numbers},{${amounts}}]`;
 }
 
 function sumsOfValues(values: SumsValues): UsageSums {

@@ -17,7 +17,10 @@ export class UsageCounter {
     const { usage } = entry.body;
     if (usage === undefined) return entry.usageSums === undefined ? entry : { ...entry, usageSums: undefined };
     this.#sums = plusEntry(this.#sums, entry, usage);
-    return { ...entry, usageSums: this.#sums };
+    const { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, remaining } = entry;
+    const usageSums = this.#sums;
+    // Written out, because every append with usage makes one.
+    return { log, seq, id, timestampMicros, role, body, sessionId, originSessionId, remaining, usageSums };
   }
 }
 

@@ -23,7 +23,8 @@ export function frozenEntry(entry: Entry): Entry {
   const parts = Object.freeze(body.parts.map(frozenPart));
   const { metadata, usage } = body;
   const content = metadata === undefined ? { parts } : { parts, metadata: frozenCopy(metadata) };
-  const known = usage === undefined ? content : { ...content, usage: Object.freeze({ ...usage }) };
+  // What a body says of its usage is a copy already.
+  const known = usage === undefined ? content : { ...content, usage: Object.freeze(usage) };
   const copy = MessageBody.frozen(Object.freeze(known), body.attachments);
   return Object.freeze({ log, seq, id, timestampMicros, role, body: copy, sessionId, originSessionId, remaining: 0 });
 }

@@ -1,7 +1,7 @@
 import { Long, type ObjectId } from "mongodb";
 import { DomainError } from "../../domain/errors.js";
 import { MessageBody } from "../../domain/message-body.js";
-import { usageText } from "../../domain/usage-text.js";
+import { NOTHING_KNOWN } from "../../domain/usage-text.js";
 import type { Entry } from "../history/log-store.js";
 import { runningText } from "../history/running-usage.js";
 
@@ -74,7 +74,7 @@ export function namedIn({ body }: Pick<Entry, "body">): NonNullable<MessageDocum
 
 /** What the field `usage` of a document holds. */
 export function usageIn({ body }: Pick<Entry, "body">): string {
-  return usageText(body.usage ?? {});
+  return body.usageText ?? NOTHING_KNOWN;
 }
 
 export function isMessage(document: LogDocument | undefined): document is MessageDocument {

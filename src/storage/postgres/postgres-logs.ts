@@ -1,6 +1,6 @@
 import type { Call } from "../../domain/call.js";
 import { isSameMessage, type MessageIdentity } from "../../domain/erasure.js";
-import { usageText } from "../../domain/usage-text.js";
+import { NOTHING_KNOWN } from "../../domain/usage-text.js";
 import type {
   Entry,
   OwnedPlace,
@@ -227,7 +227,7 @@ export class PostgresLogs {
       rows.map(({ body }) => body),
       rows.map(({ words }) => words),
       rows.map(({ named }) => named),
-      entries.map(({ body }) => usageText(body.usage ?? {})),
+      entries.map(({ body }) => body.usageText ?? NOTHING_KNOWN),
     ];
     await pool.settle(call, () => pool.run(sql.overwrite, values, call));
   }

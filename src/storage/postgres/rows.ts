@@ -1,7 +1,7 @@
 import { labelTexts } from "../../domain/labels.js";
 import { MessageBody } from "../../domain/message-body.js";
 import { titleKey, titleWords } from "../../domain/session-order.js";
-import { usageOfText, usageText } from "../../domain/usage-text.js";
+import { NOTHING_KNOWN, usageOfText } from "../../domain/usage-text.js";
 import type { Entry, NextRecord, Segment, SessionRecord, UsageRow } from "../history/log-store.js";
 import { isWritable, openDrafts, sideLogs, sweepTimeOf } from "../history/record-facts.js";
 import { runningText } from "../history/running-usage.js";
@@ -64,7 +64,7 @@ export function entryValues(entry: Entry, words: string | null): EntryValues {
 const NO_USAGE = [null, null] as const;
 
 function usageValues({ body, usageSums }: Entry): readonly [string | null, string | null] {
-  return usageSums === undefined ? NO_USAGE : [usageText(body.usage ?? {}), runningText(usageSums)];
+  return usageSums === undefined ? NO_USAGE : [body.usageText ?? NOTHING_KNOWN, runningText(usageSums)];
 }
 
 /** What `usageRows` returns after the number of the range; `usageEnds` returns more. */
