@@ -14,12 +14,12 @@ const MOST_DURATION_MICROS = MOST_DURATION_DAYS * 86_400_000_000;
 export function checkUsage(field: string, usage: Usage | undefined): void {
   if (usage === undefined) return;
   checkIsObject(field, usage);
-  checkName(`${field}.model`, usage.model);
-  checkName(`${field}.provider`, usage.provider);
-  checkTokens(`${field}.input_tokens`, usage.inputTokens);
-  checkTokens(`${field}.output_tokens`, usage.outputTokens);
-  checkTokens(`${field}.cached_input_tokens`, usage.cachedInputTokens);
-  checkTokens(`${field}.reasoning_tokens`, usage.reasoningTokens);
+  checkNameOf(field, "model", usage.model);
+  checkNameOf(field, "provider", usage.provider);
+  checkTokens(field, "input_tokens", usage.inputTokens);
+  checkTokens(field, "output_tokens", usage.outputTokens);
+  checkTokens(field, "cached_input_tokens", usage.cachedInputTokens);
+  checkTokens(field, "reasoning_tokens", usage.reasoningTokens);
   checkCost(field, usage);
   checkTimes(field, usage);
 }
@@ -32,9 +32,13 @@ export function checkName(field: string, name: string | undefined): void {
   if (hasControl(name)) throw invalidArgument(`${field} must not contain control characters`);
 }
 
-function checkTokens(field: string, tokens: number | undefined): void {
+function checkNameOf(field: string, name: string, value: string | undefined): void {
+  if (value !== undefined) checkName(`${field}.${name}`, value);
+}
+
+function checkTokens(field: string, name: string, tokens: number | undefined): void {
   if (tokens === undefined || (Number.isInteger(tokens) && tokens >= 0 && tokens <= MOST_TOKENS)) return;
-  throw wrongTokens(field, tokens);
+  throw wrongTokens(`${field}.${name}`, tokens);
 }
 
 /** The error for a number of tokens that is not allowed. */

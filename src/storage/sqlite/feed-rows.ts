@@ -28,15 +28,15 @@ export class FeedRows {
   }
 
   /** Notes a change of the feed at a place: that a record was written; `before` is the one that it replaced. */
-  note(before: NextRecord | undefined, after: NextRecord, place: number): void {
+  note(before: NextRecord, after: NextRecord, place: number): void {
     const uid = toColumn(after.uid);
     const departure = departureOf(before, after);
     if (departure !== null) {
-      const { owner, labels } = pastOf(before as NextRecord);
+      const { owner, labels } = pastOf(before);
       const row = [place, departure, uid, toColumn(after.sessionId), owner, JSON.stringify(labels)];
       this.#sql.insertDeparture.run(this.#namespace, this.#now(), ...row);
     }
-    if (!after.deleted) this.#sql.placeRecord.run(place, before === undefined || before.deleted ? 1 : 0, uid);
+    if (!after.deleted) this.#sql.placeRecord.run(place, before.deleted ? 1 : 0, uid);
   }
 
   ends(): FeedEnds {

@@ -1,7 +1,8 @@
 import { labelTexts } from "../../domain/labels.js";
-import type { NextRecord, RecordFilter, RecordPage } from "../history/log-store.js";
+import type { NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { toColumn } from "../text-column.js";
-import type { Row, Statement, Statements } from "./statements.js";
+import { pageToRecords } from "./rows.js";
+import type { Statement, Statements } from "./statements.js";
 
 type Labeled = Pick<NextRecord, "uid" | "sessionId" | "owner" | "updateTimeMicros" | "labels" | "deleted">;
 
@@ -31,8 +32,7 @@ export class LabelTable {
     this.#sql.touchLabels.run(updateTimeMicros, toColumn(uid));
   }
 
-  /** The rows of the records of a page. */
-  records(label: string, owner: RecordFilter["owner"], page: RecordPage): Row[] {
+  records(label: string, owner: RecordFilter["owner"], page: RecordPage): SessionRecord[] {
     const { labeled, labeledAfter, ownedLabeled, ownedLabeledAfter } = this.#sql;
     const [first, later] = owner === undefined ? [labeled, labeledAfter] : [ownedLabeled, ownedLabeledAfter];
     return pageOf(first, later, this.#scope(label, owner), page);
@@ -43,13 +43,13 @@ export class LabelTable {
   }
 }
 
-/** The rows of a page. `later` has the place that they come after as further parameters. */
+/** The records of a page. `later` has the place that they come after as further parameters. */
 export function pageOf(
   first: Statement,
   later: Statement,
   scope: readonly string[],
   { limit, after }: RecordPage,
-): Row[] {
-  if (after === undefined) return first.all(...scope, limit);
-  return later.all(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit);
+): SessionRecord[] {
+  if (after === undefined) return pageToRecords(first.get(...scope, limit));
+  return pageToRecords(later.get(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit));
 }

@@ -1,3 +1,4 @@
+import type { UsageValues } from "../../domain/usage-text.js";
 import type {
   Entry,
   OwnedPlace,
@@ -7,20 +8,14 @@ import type {
   Tail,
   UsageEnds,
   UsageRow,
+  UsageRows,
 } from "../history/log-store.js";
 import { ownerOf } from "../history/record-facts.js";
 import { runningOfText } from "../history/running-usage.js";
+import { restOf } from "../history/usage-rows.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import { IDS_AT_ONCE } from "./attachment-sql.js";
-import {
-  bodyToRow,
-  type PageRow,
-  pageToEntries,
-  rowToEntry,
-  sealToRow,
-  toUsageRow,
-  type UsageColumns,
-} from "./rows.js";
+import { bodyToRow, type PageRow, pageToEntries, rowToEntry, sealToRow, toUsageRow } from "./rows.js";
 import type { Bound, Row, Statements } from "./statements.js";
 
 /** A deletion reads what it frees; chunks of this size keep the event loop responsive. */
@@ -113,21 +108,29 @@ export class MessageTable {
     return { entries, cut: count < places && entries.length === count };
   }
 
-  /** The entries with usage in a range, at most `limit` of them. */
-  readUsage({ log, first, last }: Segment, limit: number): UsageRow[] {
-    const rows = this.#sql.usageRows.all(toColumn(log), first, last, limit) as unknown as UsageColumns[];
-    return rows.map((row) => toUsageRow(log, row));
+  /** The entries with usage in these ranges, at most `limit` of them. */
+  readUsage(ranges: readonly Segment[], limit: number): UsageRows {
+    const given = JSON.stringify(ranges.map(({ log, first, last }) => [toColumn(log), first, last]));
+    const [text] = this.#sql.usageRows.get(given, limit) as [Buffer];
+    const [of, seqs, times, origins, usages] = JSON.parse(text.toString()) as UsageLists;
+    const rows = of.map((range, i): UsageRow => {
+      const isNext = i === 0 || range > (of[i - 1] as number) || (seqs[i] as number) > (seqs[i - 1] as number);
+      if (!isNext || (i > 0 && range < (of[i - 1] as number))) throw new Error("Rows of usage are not in order");
+      const columns = [seqs[i] as number, times[i] as number, origins[i] as string, usages[i] as UsageValues] as const;
+      return toUsageRow((ranges[range] as Segment).log, columns);
+    });
+    return { rows, rest: rows.length < limit ? [] : restOf(ranges, of.at(-1) as number, rows.at(-1)) };
   }
 
   usageEnds({ log, first, last }: Segment): UsageEnds | null {
     const range = [toColumn(log), first, last] as const;
-    const start = this.#sql.firstUsage.get(...range) as unknown as [...UsageColumns, sums: string] | undefined;
+    const start = this.#sql.firstUsage.get(...range) as unknown as FirstUsage | undefined;
     if (start === undefined) return null;
-    const [seq, time, sessionId, origin, usage, sums] = start;
+    const [seq, time, origin, sessionId, usage, sums] = start;
     const [end] = this.#sql.lastUsage.get(...range) as unknown as [string];
     return {
       sessionId: fromColumn(sessionId),
-      first: { ...toUsageRow(log, [seq, time, sessionId, origin, usage]), sums: runningOfText(sums) },
+      first: { ...toUsageRow(log, [seq, time, origin ?? sessionId, JSON.parse(usage)]), sums: runningOfText(sums) },
       last: runningOfText(end),
     };
   }
@@ -237,6 +240,24 @@ export class MessageTable {
     return over < 0 ? places : Math.max(1, over);
   }
 }
+
+/** What `usageRows` returns. */
+type UsageLists = readonly [
+  of: readonly number[],
+  seqs: readonly number[],
+  times: readonly number[],
+  origins: readonly string[],
+  usages: readonly UsageValues[],
+];
+/** What `firstUsage` returns. */
+type FirstUsage = readonly [
+  seq: number,
+  timestampMicros: number,
+  origin: string | null,
+  sessionId: string,
+  usage: string,
+  sums: string,
+];
 
 /** The columns that `tail` returns. */
 type TailColumns = readonly [seq: number, id: string | null, timestampMicros: number, isOpenLog: number];

@@ -33,7 +33,8 @@ export function migrateFrom1(db: Database.Database, tables: string): void {
   for (let rows = read.all(""); rows.length > 0; rows = read.all(rows.at(-1)?.[0] as string)) {
     for (const row of rows) {
       const [uid, namespace, forks] = row as [string, string, number];
-      insert.run(uid, namespace, null, ...recordToRow(recordOf(row)));
+      // Its bytes are not counted, and it has no place in the feed.
+      insert.run(uid, namespace, null, null, ...recordToRow(recordOf(row)));
       if (forks > 0) setForks.run(forks, uid);
     }
   }

@@ -133,7 +133,7 @@ export function walkSql(
   const where = all([driver.scope, ...time, ...place]);
   const some = `SELECT d.uid, ${column} AS key, d.session_id FROM ${driver.from} WHERE ${where.text}
     ${orderedBy([column, "d.session_id"], query.order)} LIMIT ?`;
-  const others = othersOf(driver, namespace, query);
+  const others = othersOf(driver, namespace, query, "d.key");
   if (others.length === 0) return sql(`SELECT d.*, 1 FROM (${some}) AS d`, ...where.values, limit);
   const met = all(others);
   const join = others.some(({ needsSession }) => needsSession) ? OF_SESSION : "";
@@ -145,12 +145,26 @@ export function walkSql(
   );
 }
 
+const OF_UID = "EXISTS (SELECT 1 FROM labels WHERE uid = d.uid AND label = ?)";
 const OF_SESSION = "CROSS JOIN sessions AS s ON s.uid = d.uid";
 const LIVING = sql("s.deleted = 0");
 
-/** The conditions that a driver does not cover. */
-function othersOf(driver: Driver, namespace: string, filter: SessionFilter): readonly Condition[] {
+/** The conditions that a driver does not cover. `key`: what its rows call the column that they are ordered by. */
+function othersOf(
+  driver: Driver,
+  namespace: string,
+  filter: SessionFilter,
+  key = `d.${driver.column}`,
+): readonly Condition[] {
   const { parentId, owner, labels = [], titleWords = [] } = filter;
+  // Rows in the order of the index of labels find their places there one beside the other. By uid they are anywhere.
+  const atPlace = (label: string) =>
+    sql(
+      `EXISTS (SELECT 1 FROM labels INDEXED BY labels_by_time WHERE namespace = ? AND label = ? AND update_time = ${key}
+      AND session_id = d.session_id)`,
+      namespace,
+      toColumn(label),
+    );
   const ofSession = (name: string, piece: Sql): Condition => ({ ...piece, name, needsSession: true });
   const conditions: Condition[] = [
     ...titleWords.map((word) => ({
@@ -159,7 +173,7 @@ function othersOf(driver: Driver, namespace: string, filter: SessionFilter): rea
       needsSession: false,
     })),
     ...labels.map((label) => ({
-      ...sql("EXISTS (SELECT 1 FROM labels WHERE uid = d.uid AND label = ?)", toColumn(label)),
+      ...(driver.column === "update_time" ? atPlace(label) : sql(OF_UID, toColumn(label))),
       name: labelCondition(label),
       needsSession: false,
     })),

@@ -1,11 +1,11 @@
 import { ByteRange, ViewedBytes } from "../../domain/byte-range.js";
 import { MessageBody } from "../../domain/message-body.js";
-import { usageOfText, usageText } from "../../domain/usage-text.js";
+import { NOTHING_KNOWN, type UsageValues, usageOfValues } from "../../domain/usage-text.js";
 import type { DraftRef, Entry, NamedLog, NextRecord, SessionRecord, UsageRow } from "../history/log-store.js";
 import { sideLogs, sweepTimeOf } from "../history/record-facts.js";
 import { runningText } from "../history/running-usage.js";
 import { fromColumn, toColumn } from "../text-column.js";
-import type { Bound, Row } from "./statements.js";
+import { type Bound, RECORD_COLUMNS, type Row } from "./statements.js";
 
 /** The values of `insertEntry`, in order. */
 export function entryToRow(entry: Entry): Bound[] {
@@ -29,13 +29,13 @@ const NO_USAGE = [null, null] as const;
 /** The columns of usage. */
 function usageOf({ body, usageSums }: Entry): readonly [string | null, string | null] {
   if (usageSums === undefined) return NO_USAGE;
-  return [usageText(body.usage ?? {}), runningText(usageSums)];
+  return [body.usageText ?? NOTHING_KNOWN, runningText(usageSums)];
 }
 
 /** The values of `updateBody`. */
 export function bodyToRow(entry: Entry): Bound[] {
   const { size, body } = bodyOf(entry);
-  const usage = usageText(entry.body.usage ?? {});
+  const usage = entry.body.usageText ?? NOTHING_KNOWN;
   return [size, body, usage, toColumn(entry.log), entry.seq, toColumn(entry.id)];
 }
 
@@ -49,18 +49,11 @@ export function sealToRow(log: string, seq: number): Bound[] {
   return [log, seq, null, 0, "", "", null, 0, "", null, null];
 }
 
-/** What `usageRows` and, in front of the sums, `firstUsage` return. */
-export type UsageColumns = readonly [
-  seq: number,
-  timestampMicros: number,
-  sessionId: string,
-  origin: string | null,
-  usage: string,
-];
+/** What is read of an entry with usage. */
+type UsageColumns = readonly [seq: number, timestampMicros: number, origin: string, usage: UsageValues];
 
-export function toUsageRow(log: string, [seq, timestampMicros, sessionId, origin, usage]: UsageColumns): UsageRow {
-  const originSessionId = fromColumn(origin ?? sessionId);
-  return { log, seq, timestampMicros, originSessionId, usage: usageOfText(usage) };
+export function toUsageRow(log: string, [seq, timestampMicros, origin, usage]: UsageColumns): UsageRow {
+  return { log, seq, timestampMicros, originSessionId: fromColumn(origin), usage: usageOfValues(usage) };
 }
 
 export function rowToEntry(row: Row): Entry {
@@ -112,21 +105,8 @@ type EntryColumns = readonly [number, string, number, string, string, string | n
  * for are columns, the rest is JSON. A record that names no log other than its open one, or no draft, has null there.
  */
 export function recordToRow(record: NextRecord): Bound[] {
-  const {
-    uid: _uid,
-    sessionId,
-    parentId,
-    owner,
-    creatorKey,
-    updateTimeMicros,
-    revision,
-    deleted,
-    log,
-    namedLogs,
-    drafts,
-    ...given
-  } = record;
-  const { sessionRevision: version, ...rest } = given;
+  const { sessionId, parentId, owner, creatorKey, updateTimeMicros, revision, deleted, log, namedLogs, drafts } =
+    record;
   return [
     toColumn(sessionId),
     toColumn(parentId),
@@ -142,8 +122,18 @@ export function recordToRow(record: NextRecord): Bound[] {
     drafts.length === 0 ? null : JSON.stringify(drafts),
     record.bin?.deleteTimeMicros ?? null,
     record.bin?.purgeTimeMicros ?? null,
-    JSON.stringify({ ...rest, version } satisfies RecordBody),
+    bodyOfRecord(record),
   ];
+}
+
+/** The part kept as JSON. The version comes last; `rowToRecord` says why. */
+function bodyOfRecord(record: NextRecord): string {
+  const body: { [field: string]: unknown } = {};
+  for (const field of Object.keys(record)) {
+    if (!Object.hasOwn(COLUMNS, field)) body[field] = record[field as keyof NextRecord];
+  }
+  body.version = record.sessionRevision;
+  return JSON.stringify(body);
 }
 
 /** The logs other than the open one that a record lets entries into, from its two columns. */
@@ -157,15 +147,46 @@ function listOf<T>(column: string | null): readonly T[] {
 }
 
 export function rowToRecord(row: Row): SessionRecord {
-  const [uid, forks, sessionId, parentId, owner, creatorKey, updateTimeMicros, , revision, deleted, , ...content] =
-    row as RecordColumns;
-  const [log, namedLogs, drafts, , , body] = content;
-  const { version, ...rest } = JSON.parse(body) as RecordBody;
-  return {
-    ...rest,
-    ...(owner !== "" && { owner: fromColumn(owner) }),
-    ...(creatorKey !== null && { creatorKey: fromColumn(creatorKey) }),
-    sessionRevision: version,
+  return toRecord(row as unknown as RecordColumns, JSON.parse(row[RECORD_COLUMNS - 1] as string));
+}
+
+/** The records of a page, as the statements of lists return it. */
+export function pageToRecords(row: Row | undefined): SessionRecord[] {
+  const [text] = row as readonly [Buffer | null];
+  const items = text === null ? [] : (JSON.parse(text.toString()) as (RecordColumns | RecordBody)[]);
+  const records: SessionRecord[] = [];
+  for (let i = 0; i < items.length; i += 2)
+    records.push(toRecord(items[i] as RecordColumns, items[i + 1] as RecordBody));
+  return records;
+}
+
+/** The body becomes the record. */
+function toRecord(row: RecordColumns, body: RecordBody): SessionRecord {
+  const [
+    uid,
+    forks,
+    sessionId,
+    parentId,
+    owner,
+    creatorKey,
+    updateTimeMicros,
+    ,
+    revision,
+    deleted,
+    ,
+    log,
+    namedLogs,
+    drafts,
+  ] = row;
+  // Lists read very many records, and a copy without the version would take ten times as long. To delete the property
+  // that was added last costs nothing; another one would make the object slow.
+  const record: RecordBody & { owner?: string; creatorKey?: string } = body;
+  const { version } = record;
+  delete record.version;
+  if (owner !== "") record.owner = fromColumn(owner);
+  if (creatorKey !== null) record.creatorKey = fromColumn(creatorKey);
+  return Object.assign(record as Omit<RecordBody, "version">, {
+    sessionRevision: version as number,
     uid: fromColumn(uid),
     sessionId: fromColumn(sessionId),
     parentId: fromColumn(parentId),
@@ -176,9 +197,10 @@ export function rowToRecord(row: Row): SessionRecord {
     log: fromColumn(log),
     namedLogs: listOf<NamedLog>(namedLogs),
     drafts: listOf<DraftRef>(drafts),
-  };
+  });
 }
 
+/** The columns of a record without the last one, which is the body. */
 type RecordColumns = readonly [
   string,
   number,
@@ -196,22 +218,22 @@ type RecordColumns = readonly [
   string | null,
   number | null,
   number | null,
-  string,
 ];
+/** The fields of a record that are columns, and the one that has another name in the part kept as JSON. */
+const COLUMNS = {
+  uid: true,
+  forks: true,
+  sessionId: true,
+  parentId: true,
+  owner: true,
+  creatorKey: true,
+  updateTimeMicros: true,
+  revision: true,
+  sessionRevision: true,
+  deleted: true,
+  log: true,
+  namedLogs: true,
+  drafts: true,
+} as const satisfies { readonly [field in keyof SessionRecord]?: true };
 /** The part kept as JSON, in which `sessionRevision` is called `version`. */
-type RecordBody = Omit<
-  SessionRecord,
-  | "uid"
-  | "forks"
-  | "sessionId"
-  | "parentId"
-  | "owner"
-  | "creatorKey"
-  | "updateTimeMicros"
-  | "revision"
-  | "sessionRevision"
-  | "deleted"
-  | "log"
-  | "namedLogs"
-  | "drafts"
-> & { readonly version: number };
+type RecordBody = Omit<SessionRecord, keyof typeof COLUMNS> & { version?: number };

@@ -16,7 +16,7 @@ import type { FeedRows } from "./feed-rows.js";
 import { LabelTable, pageOf } from "./label-table.js";
 import { ListedTable } from "./listed-table.js";
 import { RecordCache } from "./record-cache.js";
-import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
+import { pageToRecords, recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statement, Statements } from "./statements.js";
 
 /**
@@ -42,10 +42,11 @@ export class SessionTable {
 
   create(record: NextRecord): "created" | "exists" {
     const uid = toColumn(record.uid);
-    if (this.#sql.insertRecord.run(uid, this.namespace, record.isCounted ? 0 : null, ...recordToRow(record)) === 1) {
+    const place = record.deleted ? null : this.#feed.nextPlace();
+    const bytes = record.isCounted ? 0 : null;
+    if (this.#sql.insertRecord.run(uid, this.namespace, bytes, place, ...recordToRow(record)) === 1) {
       this.#labels.put(record);
       this.#listed.put(record);
-      if (!record.deleted) this.#feed.note(undefined, record, this.#feed.nextPlace());
       return "created";
     }
     return this.#sql.recordByUid.get(uid, this.namespace) === undefined ? "exists" : "created";
@@ -175,15 +176,12 @@ export class SessionTable {
   }
 
   list({ parentId, labels: [label] = [], owner }: RecordFilter, page: RecordPage): SessionRecord[] {
-    if (label !== undefined) return this.#labels.records(label, owner, page).map(rowToRecord);
+    if (label !== undefined) return this.#labels.records(label, owner, page);
     const { newest, newestAfter, owned, ownedAfter, children, childrenAfter } = this.#sql;
     const { namespace } = this;
-    const rows = () => {
-      if (owner !== undefined) return pageOf(owned, ownedAfter, [namespace, toColumn(owner)], page);
-      if (parentId !== "") return pageOf(children, childrenAfter, [namespace, toColumn(parentId)], page);
-      return pageOf(newest, newestAfter, [namespace], page);
-    };
-    return rows().map(rowToRecord);
+    if (owner !== undefined) return pageOf(owned, ownedAfter, [namespace, toColumn(owner)], page);
+    if (parentId !== "") return pageOf(children, childrenAfter, [namespace, toColumn(parentId)], page);
+    return pageOf(newest, newestAfter, [namespace], page);
   }
 
   /**
@@ -220,7 +218,7 @@ export class SessionTable {
   }
 
   scan(afterUid: string, limit: number): SessionRecord[] {
-    return this.#sql.scan.all(this.namespace, toColumn(afterUid), limit).map(rowToRecord);
+    return pageToRecords(this.#sql.scan.get(this.namespace, toColumn(afterUid), limit));
   }
 
   /** Whether there is a record with this uid in any namespace. */

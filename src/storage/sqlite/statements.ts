@@ -9,6 +9,8 @@ const ENTRY = "log, seq, id, timestamp, role, session_id, origin, CAST(body AS B
 const FIELDS =
   "session_id, parent_id, owner, creator_key, update_time, expire_time, revision, deleted, sweep_at, log, named_logs, drafts, delete_time, purge_time, body";
 const RECORD = `uid, forks, ${FIELDS}`;
+/** The last column. */
+const BODY = ", body";
 /** How many columns a record has. */
 export const RECORD_COLUMNS = RECORD.split(", ").length;
 
@@ -29,6 +31,14 @@ const OWNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND owner = ? 
 /** Reads the index alone, so bodies are never touched. */
 const OF_USAGE =
   "FROM messages INDEXED BY messages_by_usage WHERE log = ? AND seq BETWEEN ? AND ? AND usage IS NOT NULL";
+/**
+ * A page of records as a single row for the same reason: JSON with two items for each record, a list of its columns
+ * without the body, and the body. The rows of the inner statement come in its order.
+ */
+const asPage = (
+  select: string,
+) => `SELECT CAST('[' || group_concat(json_array(${RECORD.slice(0, -BODY.length)}) || ',' || body) || ']' AS BLOB)
+  FROM (${select})`;
 const BINNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND delete_time IS NOT NULL`;
 const AFTER_DELETED = "AND (delete_time, session_id) < (?, ?)";
 const LAST_DELETED = "ORDER BY delete_time DESC, session_id DESC LIMIT ?";
@@ -76,8 +86,16 @@ export const SQL = {
   findMany: `SELECT ${ENTRY} FROM messages INDEXED BY messages_by_id WHERE log = ? AND id IN (${Array(IDS_AT_ONCE).fill("?").join()})`,
   /** The next log of an owner. */
   logAfter: "SELECT log FROM messages WHERE log > ? AND log < ? ORDER BY log LIMIT 1",
-  usageRows: `SELECT seq, timestamp, session_id, origin, usage ${OF_USAGE} ORDER BY seq LIMIT ?`,
-  firstUsage: `SELECT seq, timestamp, session_id, origin, usage, usage_sums ${OF_USAGE} ORDER BY seq LIMIT 1`,
+  /**
+   * The usage in many ranges, given as a JSON list of `[log, first, last]`, as a single row, because a row costs the
+   * binding as much as the database: JSON with a list for each column, of which the first is the number of the range.
+   * The join goes along the ranges, and the index along the places of each; the reader checks that.
+   */
+  usageRows: `SELECT CAST(concat('[[', group_concat(range), '],[', group_concat(seq), '],[', group_concat(timestamp), '],[',
+      group_concat(json_quote(origin)), '],[', group_concat(usage), ']]') AS BLOB)
+    FROM (SELECT ranges.key AS range, seq, timestamp, coalesce(origin, session_id) AS origin, usage FROM json_each(?1) AS ranges
+    CROSS JOIN messages INDEXED BY messages_by_usage WHERE log = ranges.value ->> 0 AND seq BETWEEN ranges.value ->> 1 AND ranges.value ->> 2 AND usage IS NOT NULL LIMIT ?2)`,
+  firstUsage: `SELECT seq, timestamp, origin, session_id, usage, usage_sums ${OF_USAGE} ORDER BY seq LIMIT 1`,
   lastUsage: `SELECT usage_sums ${OF_USAGE} ORDER BY seq DESC LIMIT 1`,
   /** A message without usage stays one. */
   updateBody:
@@ -90,7 +108,7 @@ export const SQL = {
     WHERE (log, seq) > (?, ?) AND log < ? AND id IS NOT NULL ORDER BY log, seq LIMIT ?`,
   nextLog: "SELECT log FROM messages WHERE log >= ? ORDER BY log LIMIT 1",
 
-  insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, ${FIELDS}) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  insertRecord: `INSERT INTO sessions (uid, namespace, forks, bytes, place, made_at, ${FIELDS}) VALUES (?1, ?2, 0, ?3, ?4, ?4, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
   logsOfRecord: "SELECT update_time, deleted, log, named_logs, drafts FROM sessions WHERE uid = ? AND namespace = ?",
   ownerExists: "SELECT 1 FROM sessions WHERE uid = ?",
   recordByUid: `SELECT ${RECORD} FROM sessions WHERE uid = ? AND namespace = ?`,
@@ -108,16 +126,24 @@ export const SQL = {
   addFork: "UPDATE sessions SET forks = forks + ? WHERE uid = ?",
   touch: `UPDATE sessions SET update_time = max(update_time, ?1), place = ?2
     WHERE uid = ?3 AND namespace = ?4 AND deleted = 0 AND abs(update_time - ?1) > ?5`,
-  newest: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  newestAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  children: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  childrenAfter: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
-  owned: `${OWNED} ${NEWEST_FIRST}`,
-  ownedAfter: `${OWNED} ${AFTER_PLACE} ${NEWEST_FIRST}`,
-  labeled: `SELECT ${OF_LABELED} ${NEWEST_LABELED}`,
-  labeledAfter: `SELECT ${OF_LABELED} ${AFTER_LABEL} ${NEWEST_LABELED}`,
-  ownedLabeled: `SELECT ${OF_OWNED_LABELED} ${NEWEST_LABELED}`,
-  ownedLabeledAfter: `SELECT ${OF_OWNED_LABELED} ${AFTER_LABEL} ${NEWEST_LABELED}`,
+  newest: asPage(
+    `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  ),
+  newestAfter: asPage(
+    `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  ),
+  children: asPage(
+    `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  ),
+  childrenAfter: asPage(
+    `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND parent_id = ? AND deleted = 0 AND (update_time, session_id) < (?, ?) ORDER BY update_time DESC, session_id DESC LIMIT ?`,
+  ),
+  owned: asPage(`${OWNED} ${NEWEST_FIRST}`),
+  ownedAfter: asPage(`${OWNED} ${AFTER_PLACE} ${NEWEST_FIRST}`),
+  labeled: asPage(`SELECT ${OF_LABELED} ${NEWEST_LABELED}`),
+  labeledAfter: asPage(`SELECT ${OF_LABELED} ${AFTER_LABEL} ${NEWEST_LABELED}`),
+  ownedLabeled: asPage(`SELECT ${OF_OWNED_LABELED} ${NEWEST_LABELED}`),
+  ownedLabeledAfter: asPage(`SELECT ${OF_OWNED_LABELED} ${AFTER_LABEL} ${NEWEST_LABELED}`),
   insertLabel: "INSERT INTO labels (uid, label, namespace, owner, update_time, session_id) VALUES (?, ?, ?, ?, ?, ?)",
   deleteLabels: "DELETE FROM labels WHERE uid = ?",
   touchLabels: "UPDATE labels SET update_time = ? WHERE uid = ?",
@@ -140,7 +166,7 @@ export const SQL = {
   toExpire: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND expire_time IS NOT NULL AND expire_time <= ? ORDER BY expire_time LIMIT ?`,
   unchanged: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND update_time <= ? ORDER BY update_time, session_id LIMIT ?`,
   deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 1",
-  scan: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`,
+  scan: asPage(`SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`),
   nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",
   firstNamespace: "SELECT namespace FROM sessions WHERE namespace >= '' ORDER BY namespace LIMIT 1",
 
