@@ -120,6 +120,14 @@ export class GroupTable {
     return this.#groups.size;
   }
 
+  /** Whether the table ignores every group whose first value is this. */
+  ignoresAll(first: string | null): boolean {
+    const [after] = this.#after ?? [];
+    if (after !== undefined && compareValues([first], [after]) < 0) return true;
+    const [upTo] = this.#upTo ?? [];
+    return upTo !== undefined && compareValues([first], [upTo]) > 0;
+  }
+
   /** The group with these values, which is made if there is none; null for one that the table ignores. */
   group(values: GroupValues): Group | null {
     const key = JSON.stringify(values);

@@ -44,6 +44,11 @@ export class SessionGroups {
   }
 }
 
+/** Whether all messages of a session have the same value. */
+function isOfSession({ by }: UsageGroup): boolean {
+  return by === "owner" || by === "session" || by === "label";
+}
+
 function valueOfSession(group: UsageGroup, record: SessionRecord): string | null {
   if (group.by === "owner") return record.owner ?? "";
   if (group.by === "session") return record.sessionId;
@@ -59,6 +64,12 @@ export class GroupFinder {
   constructor(by: readonly UsageGroup[], timeZone: string | undefined) {
     this.#by = by;
     this.#days = new LocalDays(timeZone);
+  }
+
+  /** Whether messages of the session may belong to groups that the table does not ignore. */
+  mayFind(table: GroupTable, record: SessionRecord): boolean {
+    const [first] = this.#by;
+    return first === undefined || !isOfSession(first) || !table.ignoresAll(valueOfSession(first, record));
   }
 
   in(table: GroupTable, record: SessionRecord): SessionGroups {

@@ -17,6 +17,7 @@ export class RunningSum {
   readonly #context: HistoryContext;
   readonly #queue: SessionQueue;
   readonly #table: GroupTable;
+  readonly #finder: GroupFinder;
   readonly #adder: Adder;
   #work: Work[] = [];
   /** When the records of the work were read: by the store's clock, and by the context's. */
@@ -28,10 +29,10 @@ export class RunningSum {
     this.#context = context;
     this.#queue = new SessionQueue(context, { owner, labels, sessionId, sinceMicros });
     this.#table = new GroupTable(maxBytes, after);
-    const finder = new GroupFinder(query.groupBy, query.timeZone);
+    this.#finder = new GroupFinder(query.groupBy, query.timeZone);
     const isOfTools = query.groupBy.some(({ by }) => by === "tool");
     const NewAdder = isOfTools ? ToolCounter : UsageAdder;
-    this.#adder = new NewAdder(context, query, finder, () => new GroupTable(maxBytes));
+    this.#adder = new NewAdder(context, query, this.#finder, () => new GroupTable(maxBytes));
   }
 
   get isDone(): boolean {
@@ -71,13 +72,15 @@ export class RunningSum {
 
   async #list(call: Call): Promise<Spent> {
     const asOf = this.#now();
-    const records = await this.#queue.next(call);
+    const listed = await this.#queue.next(call);
+    // What would be ignored is not read: sessions whose groups came before, or must wait for another round.
+    const records = listed.filter((record) => this.#finder.mayFind(this.#table, record));
     // If this fails, the sessions are not lost: they are read again as late ones.
     this.#asOf = { atMs: Number.NEGATIVE_INFINITY, micros: Number.NEGATIVE_INFINITY };
     this.#work = records.map((record) => ({ record, ranges: openSegments(record), table: null }));
     this.#work = await this.#adder.workOf(records, call);
     this.#asOf = asOf;
-    return { ...NOTHING_SPENT, sessions: records.length };
+    return { ...NOTHING_SPENT, sessions: listed.length };
   }
 
   #now(): { readonly atMs: number; readonly micros: number } {

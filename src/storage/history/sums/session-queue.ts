@@ -38,6 +38,7 @@ export class SessionQueue {
   readonly #floorMicros: number;
   #begunMicros: number | undefined;
   #after: SessionRecord | undefined;
+  #afterUid = "";
   #limit = FIRST_PAGE;
   #pass = 0;
   /** How many sessions this pass has found that were not listed before. */
@@ -80,7 +81,25 @@ export class SessionQueue {
   /** The next sessions, which may be none although others follow. `not_found`: there is no session with this id. */
   async next(call: Call): Promise<readonly SessionRecord[]> {
     checkCall(call);
-    return this.#listed.sessionId === undefined ? this.#nextPage(call) : this.#only(this.#listed.sessionId, call);
+    const { owner, labels, sessionId, sinceMicros } = this.#listed;
+    if (sessionId !== undefined) return this.#only(sessionId, call);
+    const isOfAll = owner === undefined && labels.length === 0 && sinceMicros === undefined;
+    return isOfAll ? this.#nextByUid(call) : this.#nextPage(call);
+  }
+
+  /**
+   * All sessions by uid, which none of them changes. Logs are named by the uids, so a store reads records and usage from
+   * one end to the other.
+   */
+  async #nextByUid(call: Call): Promise<readonly SessionRecord[]> {
+    const { store } = this.#context;
+    this.#total ??= (await store.usage({}, call)).sessions;
+    const records = await store.scanRecords(this.#afterUid, MOST_LISTED, call);
+    const found = records.filter((record) => !record.deleted && !this.#context.isExpired(record));
+    this.#count += found.length;
+    this.#afterUid = records.at(-1)?.uid ?? "";
+    this.#isDone = records.length < MOST_LISTED;
+    return found;
   }
 
   async #only(sessionId: string, call: Call): Promise<readonly SessionRecord[]> {

@@ -1,11 +1,13 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { UsageCursor } from "../../../../../src/domain/usage-groups.js";
 import { LogHistoryProvider } from "../../../../../src/storage/history/log-history-provider.js";
+import type { SessionRecord } from "../../../../../src/storage/history/log-store.js";
 import type { SumLimits } from "../../../../../src/storage/history/sums/sum-limits.js";
 import { MemoryLogDatabase } from "../../../../../src/storage/memory/memory-log-database.js";
 
 const SMALL = { rows: 1, sessions: 1 };
-const QUERY = { groupBy: [{ by: "session" }], limit: 10 } as const;
+/** With a time, sessions are listed in two passes, so that the sum takes several calls. */
+const QUERY = { groupBy: [{ by: "session" }], sinceMicros: 0, limit: 10 } as const;
 
 async function filled(limits: Partial<SumLimits>) {
   let nowMs = 1000;
@@ -71,6 +73,31 @@ describe("sums that are not finished", () => {
   it("may take more than is kept, if there is no other", async () => {
     const { provider } = await filled({ ...SMALL, maxBytes: 10 });
     await callsFrom(provider);
+    await provider.close();
+  });
+
+  it("do not read sessions again whose groups they have returned, when not all groups fit into memory", async () => {
+    const store = new MemoryLogDatabase().namespace("default");
+    const provider = new LogHistoryProvider(store, { usageSums: { tableBytes: 5000 } });
+    const sessionIds = Array.from({ length: 40 }, (_, i) => `s${10 + i}`);
+    for (const sessionId of sessionIds) {
+      await provider.createSession({ sessionId });
+      await provider.logMessages(sessionId, [{ role: "user", parts: [], usage: { inputTokens: 1 } }]);
+    }
+    const readUsage = vi.spyOn(store, "readUsage");
+    const rounds = vi.spyOn(store, "scanRecords");
+    const rows: (string | null | undefined)[] = [];
+    let cursor: UsageCursor | undefined;
+    do {
+      const page = await provider.sumUsage({ groupBy: QUERY.groupBy, limit: 3, cursor });
+      rows.push(...page.rows.map(({ values }) => values[0]));
+      cursor = page.next;
+    } while (cursor !== undefined);
+    const { log } = (await store.readRecord("s10")) as SessionRecord;
+    const reads = readUsage.mock.calls.filter(([ranges]) => ranges.some((range) => range.log === log));
+    expect(rounds.mock.calls.length).toBeGreaterThan(3);
+    expect(reads).toHaveLength(1);
+    expect(rows).toEqual(sessionIds);
     await provider.close();
   });
 
