@@ -113,11 +113,14 @@ export class MessageTable {
     const given = JSON.stringify(ranges.map(({ log, first, last }) => [toColumn(log), first, last]));
     const [text] = this.#sql.usageRows.get(given, limit) as [Buffer];
     const [of, seqs, times, origins, usages] = JSON.parse(text.toString()) as UsageLists;
+    let before = { range: -1, seq: 0 };
     const rows = of.map((range, i): UsageRow => {
-      const isNext = i === 0 || range > (of[i - 1] as number) || (seqs[i] as number) > (seqs[i - 1] as number);
-      if (!isNext || (i > 0 && range < (of[i - 1] as number))) throw new Error("Rows of usage are not in order");
-      const columns = [seqs[i] as number, times[i] as number, origins[i] as string, usages[i] as UsageValues] as const;
-      return toUsageRow((ranges[range] as Segment).log, columns);
+      const seq = seqs[i] as number;
+      const isNext = range > before.range || (range === before.range && seq > before.seq);
+      if (!isNext) throw new Error("Rows of usage are not in order");
+      before = { range, seq };
+      const { log } = ranges[range] as Segment;
+      return toUsageRow(log, [seq, times[i] as number, origins[i] as string, usages[i] as UsageValues]);
     });
     return { rows, rest: rows.length < limit ? [] : restOf(ranges, of.at(-1) as number, rows.at(-1)) };
   }

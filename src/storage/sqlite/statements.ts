@@ -32,8 +32,8 @@ const OWNED = `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND owner = ? 
 const OF_USAGE =
   "FROM messages INDEXED BY messages_by_usage WHERE log = ? AND seq BETWEEN ? AND ? AND usage IS NOT NULL";
 /**
- * A page of records as a single row for the same reason: JSON with two items for each record, a list of its columns
- * without the body, and the body. The rows of the inner statement come in its order.
+ * A page of records as a single row, because a row costs the binding as much as the database: JSON with two items for
+ * each record, a list of its columns without the body, and the body. They come in the order of the inner statement.
  */
 const asPage = (
   select: string,
@@ -87,9 +87,9 @@ export const SQL = {
   /** The next log of an owner. */
   logAfter: "SELECT log FROM messages WHERE log > ? AND log < ? ORDER BY log LIMIT 1",
   /**
-   * The usage in many ranges, given as a JSON list of `[log, first, last]`, as a single row, because a row costs the
-   * binding as much as the database: JSON with a list for each column, of which the first is the number of the range.
-   * The join goes along the ranges, and the index along the places of each; the reader checks that.
+   * The usage in many ranges, given as a JSON list of `[log, first, last]`, as a single row for the same reason: JSON
+   * with a list for each column, of which the first is the number of the range. The join goes along the ranges, and the
+   * index along the places of each; the reader checks that.
    */
   usageRows: `SELECT CAST(concat('[[', group_concat(range), '],[', group_concat(seq), '],[', group_concat(timestamp), '],[',
       group_concat(json_quote(origin)), '],[', group_concat(usage), ']]') AS BLOB)

@@ -88,8 +88,8 @@ export class SessionQueue {
   }
 
   /**
-   * All sessions by uid, which none of them changes. Logs are named by the uids, so a store reads records and usage from
-   * one end to the other.
+   * All sessions by uid, which none of them changes. Logs are named by the uids, so a store reads records and usage
+   * from one end to the other.
    */
   async #nextByUid(call: Call): Promise<readonly SessionRecord[]> {
     const { store } = this.#context;
