@@ -219,6 +219,7 @@ class Run {
       case "start":
         return this.#naive.isUncertain(operation.session, namedBy(operation.message)) ? null : operation;
       case "upload":
+      case "download":
       case "deleteAttachment":
         return this.#naive.isUncertain(operation.session, [operation.attachment]) ? null : operation;
       case "erase":
