@@ -15,16 +15,20 @@ import type { NaiveAnnotation, NaiveSession } from "./naive-session.js";
 export function createAnnotation(session: NaiveSession, given: NewAnnotation, nowMicros: number): Annotation {
   const { annotationId = "", messageId, thumb = "", text = "", author = "" } = given;
   const content = { thumb, text, author };
-  const known = session.annotations.find(({ annotation }) => annotation.annotationId === annotationId)?.annotation;
+  // Those of messages that nothing can show any more are in nobody's way.
+  const held = annotationsOf(session, [...session.messages, ...(session.undo ?? [])]);
+  const known = held.find(({ annotation }) => annotation.annotationId === annotationId)?.annotation;
   if (known && isSameAnnotation(known, { messageId, ...content })) return known;
   if (known) throw new DomainError("already_exists", `Another annotation ${annotationId}`);
   const message = session.messages.find(({ id }) => id === messageId);
   if (message === undefined) throw notFound("Message", messageId);
-  const ofMessage = session.annotations.filter((one) => isSameMessage(one.message, message));
+  const ofMessage = held.filter((one) => isSameMessage(one.message, message));
   if (ofMessage.length >= MOST_ANNOTATIONS_OF_MESSAGE) throw new DomainError("resource_exhausted", "Too many");
   const times = { createTimeMicros: nowMicros, updateTimeMicros: nowMicros };
   const annotation = { annotationId, messageId, ...content, ...times };
-  session.annotations = [...session.annotations, { annotation, message }];
+  const isKnown = session.annotations.some((one) => one.annotation.annotationId === annotationId);
+  const others = isKnown ? held : session.annotations;
+  session.annotations = [...others, { annotation, message }];
   return annotation;
 }
 
@@ -77,6 +81,13 @@ function findAnnotation(session: NaiveSession, annotationId: string): NaiveAnnot
 }
 
 /** Those of messages that the session shows. */
-function shownAnnotations({ annotations, messages }: NaiveSession): readonly NaiveAnnotation[] {
-  return annotations.filter(({ message }) => messages.some((shown) => isSameMessage(shown, message)));
+function shownAnnotations(session: NaiveSession): readonly NaiveAnnotation[] {
+  return annotationsOf(session, session.messages);
+}
+
+function annotationsOf(
+  { annotations }: NaiveSession,
+  messages: readonly MessageIdentity[],
+): readonly NaiveAnnotation[] {
+  return annotations.filter(({ message }) => messages.some((one) => isSameMessage(one, message)));
 }

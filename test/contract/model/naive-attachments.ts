@@ -78,7 +78,8 @@ export function copyNamed(
 
 /**
  * Whether callers cannot know what a session has under an id: what named its own upload is not shown any more, so a
- * sweep removes the upload sooner or later.
+ * sweep removes the upload sooner or later. Once it has removed what named the upload, the upload may be read again for
+ * as long as one that nothing has named.
  */
 export function isUncertain(session: NaiveSession, attachmentId: string): boolean {
   const own = session.uploads.get(attachmentId);

@@ -206,6 +206,18 @@ export function describeAnnotations(subject: StorageProviderSubject): void {
       if (record) expect(record.annotations?.reduce((sum, { first, last }) => sum + last - first + 1, 0)).toBe(2);
     });
 
+    it("are made anew for another message that has got the id of one that is gone", async () => {
+      const { provider } = subject;
+      await sessionWith(provider, "s", ["m1", "m2"]);
+      const gone = await provider.createAnnotation("s", note("n1", "m2"));
+      await provider.truncateMessages("s", "m1");
+      await provider.logMessages("s", [messageAt("m2", 1)]);
+      subject.nowMicros += SECOND;
+      const made = await provider.createAnnotation("s", note("n1", "m2"));
+      expect(made).toEqual({ ...gone, createTimeMicros: subject.nowMicros, updateTimeMicros: subject.nowMicros });
+      expect(await list(provider, "s")).toEqual([made]);
+    });
+
     it("are known to another process that has not seen their messages yet", async () => {
       const { provider, other } = subject;
       await sessionWith(provider, "s", ["m1"]);

@@ -60,10 +60,12 @@ export class Annotations {
     const content = { thumb, text, author: authorFor(call, given.author) ?? "" };
     return this.#change(sessionId, call, async (head, held) => {
       const known = held.find(({ annotation }) => annotation.annotationId === annotationId);
-      if (known && isSameAnnotation(known.annotation, { messageId, ...content })) return { answer: known.annotation };
       const isTight = known !== undefined || held.length >= MOST_ANNOTATIONS;
       const lost = isTight ? await this.#lost(head, held, call) : [];
-      if (known && !lost.includes(known)) throw taken(annotationId, sessionId);
+      if (known && !lost.includes(known)) {
+        if (isSameAnnotation(known.annotation, { messageId, ...content })) return { answer: known.annotation };
+        throw taken(annotationId, sessionId);
+      }
       const message = (await locateOnHead(this.#context, head, [messageId], call)).get(messageId)?.entry;
       if (message === undefined) {
         await this.#context.checkCurrent(head.record, call);
