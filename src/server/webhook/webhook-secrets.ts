@@ -3,8 +3,8 @@ import { readFileSync, statSync } from "node:fs";
 import type { Logger } from "../logging.js";
 import { type WatchedFiles, watchFiles } from "../watched-files.js";
 
-/** How Standard Webhooks writes secrets. */
-const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
+/** How Standard Webhooks writes secrets. Node.js decodes more, which the libraries of receivers refuse. */
+const SECRET = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/;
 const LEAST_BYTES = 24;
 const MOST_BYTES = 64;
 /** The permission of everybody to read a file. */
@@ -71,6 +71,8 @@ function readKeys(path: string): readonly Buffer[] {
 function keyOf(line: string, where: string): Buffer {
   const key = Buffer.from(SECRET.exec(line)?.[1] ?? "", "base64");
   if (key.length < LEAST_BYTES || key.length > MOST_BYTES)
-    throw new Error(`${where}: a secret must be whsec_ and the base64 of ${LEAST_BYTES} to ${MOST_BYTES} bytes`);
+    throw new Error(
+      `${where}: a secret must be whsec_ and the base64 of ${LEAST_BYTES} to ${MOST_BYTES} bytes, with its padding`,
+    );
   return key;
 }

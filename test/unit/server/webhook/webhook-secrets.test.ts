@@ -55,6 +55,8 @@ it.each([
   [secretOf(23), "24 to 64 bytes"],
   [secretOf(65), "24 to 64 bytes"],
   [secretOf(32).slice("whsec_".length), "24 to 64 bytes"],
+  [secretOf(32).replace("=", ""), "24 to 64 bytes, with its padding"],
+  [`whsec_${"A".repeat(41)}`, "24 to 64 bytes"],
   [`${secretOf(32)}\nnot/a+secret`, "24 to 64 bytes"],
 ])("refuse the content %j, and do not show it", (content, message) => {
   expect(() => open(content)).toThrow(`Webhook secret file ${path}`);
