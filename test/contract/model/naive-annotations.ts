@@ -36,13 +36,18 @@ export function updateAnnotation(
   session: NaiveSession,
   annotationId: string,
   { thumb, text }: AnnotationChange,
+  caller: string | undefined,
   nowMicros: number,
 ): Annotation {
   const found = findAnnotation(session, annotationId);
   const { annotation } = found;
-  const content = { thumb: thumb ?? annotation.thumb, text: text ?? annotation.text };
+  if (caller !== undefined && !["", caller].includes(annotation.author)) {
+    throw new DomainError("permission_denied", `${annotation.author} said this`);
+  }
+  const author = caller ?? annotation.author;
+  const content = { thumb: thumb ?? annotation.thumb, text: text ?? annotation.text, author };
   if (content.thumb === "" && content.text === "") throw invalidArgument("An annotation that says nothing");
-  if (content.thumb === annotation.thumb && content.text === annotation.text) return annotation;
+  if (isSameAnnotation(annotation, { messageId: annotation.messageId, ...content })) return annotation;
   const updated = { ...annotation, ...content, updateTimeMicros: nowMicros };
   session.annotations = session.annotations.map((one) => (one === found ? { ...one, annotation: updated } : one));
   return updated;

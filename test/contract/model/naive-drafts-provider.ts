@@ -75,7 +75,7 @@ export abstract class NaiveDraftsProvider extends StorageProvider {
   }
 
   override async updateAnnotation(sessionId: string, annotationId: string, change: AnnotationChange) {
-    return updateAnnotation(this.find(sessionId), annotationId, change, this.nowMicros);
+    return updateAnnotation(this.find(sessionId), annotationId, change, this.caller, this.nowMicros);
   }
 
   override async deleteAnnotation(sessionId: string, annotationId: string): Promise<void> {
