@@ -1391,9 +1391,10 @@ export const SessionService: GenService<{
    * Follows all sessions of the namespace: tells which were created, changed or deleted, whichever process did it.
    *
    * Each event is sent at least once, and a watch that resumes after an event misses nothing, but may get the last
-   * events again. One `changed` may stand for several changes; the last state is always told. With filters, events
-   * concern sessions that match them, or did so before the event. A caller that is bound to an owner is told `deleted`
-   * when a session is given to another owner. Without `resume_token`, the watch begins now, with a heartbeat. Errors:
+   * events again. One `changed` may stand for several changes; the last state is always told. A session that was
+   * created and deleted before the watch told of it may be told as `deleted` alone. With filters, events concern
+   * sessions that match them, or did so before the event. A caller that is bound to an owner is told `deleted` when a
+   * session is given to another owner. Without `resume_token`, the watch begins now, with a heartbeat. Errors:
    * `failed_precondition` (`resume_token` is older than `--feed-retention-h`, or the store was replaced, so list the
    * sessions anew), `invalid_argument` (a token of another request).
    *
