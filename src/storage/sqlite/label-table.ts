@@ -1,8 +1,8 @@
 import { labelTexts } from "../../domain/labels.js";
 import type { NextRecord, RecordFilter, RecordPage, SessionRecord } from "../history/log-store.js";
 import { toColumn } from "../text-column.js";
-import { pageToRecords } from "./rows.js";
-import type { Statement, Statements } from "./statements.js";
+import { pageOf } from "./record-pages.js";
+import type { Statements } from "./statements.js";
 
 type Labeled = Pick<NextRecord, "uid" | "sessionId" | "owner" | "updateTimeMicros" | "labels" | "deleted">;
 
@@ -41,15 +41,4 @@ export class LabelTable {
   #scope(label: string, owner: RecordFilter["owner"]): readonly string[] {
     return [this.#namespace, toColumn(label), ...(owner === undefined ? [] : [toColumn(owner)])];
   }
-}
-
-/** The records of a page. `later` has the place that they come after as further parameters. */
-export function pageOf(
-  first: Statement,
-  later: Statement,
-  scope: readonly string[],
-  { limit, after }: RecordPage,
-): SessionRecord[] {
-  if (after === undefined) return pageToRecords(first.get(...scope, limit));
-  return pageToRecords(later.get(...scope, after.updateTimeMicros, toColumn(after.sessionId), limit));
 }

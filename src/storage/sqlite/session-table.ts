@@ -13,10 +13,11 @@ import type {
 import { isWritable, ownerOf, UPDATE_TIME_SLACK_MICROS } from "../history/record-facts.js";
 import { fromColumn, toColumn } from "../text-column.js";
 import type { FeedRows } from "./feed-rows.js";
-import { LabelTable, pageOf } from "./label-table.js";
+import { LabelTable } from "./label-table.js";
 import { ListedTable } from "./listed-table.js";
 import { RecordCache } from "./record-cache.js";
-import { pageToRecords, recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
+import { pageOf, recordsOf } from "./record-pages.js";
+import { recordToRow, rowToRecord, sideLogsOf } from "./rows.js";
 import type { Row, Statement, Statements } from "./statements.js";
 
 /**
@@ -218,7 +219,9 @@ export class SessionTable {
   }
 
   scan(afterUid: string, limit: number): SessionRecord[] {
-    return pageToRecords(this.#sql.scan.get(this.namespace, toColumn(afterUid), limit));
+    return recordsOf(limit, { uid: afterUid }, (most, after) =>
+      this.#sql.scan.get(this.namespace, toColumn(after?.uid ?? ""), most),
+    );
   }
 
   /** Whether there is a record with this uid in any namespace. */

@@ -30,3 +30,9 @@ export function toDomainError(error: unknown): DomainError {
   }
   return new DomainError("internal", "The database failed", because);
 }
+
+/** Whether a value was longer than SQLite, or a string, can be. */
+export function isTooBig(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return code === "SQLITE_TOOBIG" || code === "ERR_STRING_TOO_LONG";
+}
