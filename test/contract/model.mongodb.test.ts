@@ -6,7 +6,7 @@ import { databaseNameOf, emptyDatabase, openMongoDatabase } from "../support/mon
 import { startMongoServer } from "../support/mongo-server.js";
 import { describeModel } from "./model/describe-model.js";
 
-const server = await startMongoServer();
+const server = await startMongoServer({ isKilled: false });
 let database: MongoLogDatabase;
 
 /** A namespace of the one database isolates a sequence as well as a database of its own, which takes long to make. */

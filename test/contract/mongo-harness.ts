@@ -54,7 +54,7 @@ export async function describeOnMongo(
   describeContract: (name: string, harness: StorageProviderHarness) => void,
   wrap?: (server: MongoServer) => Promise<MongoServer>,
 ): Promise<void> {
-  const server = await startMongoServer();
+  const server = await startMongoServer({ isKilled: false });
   const wrapped = server && (await wrap?.(server));
   let connections: readonly MongoLogDatabase[];
   /** The collections that hold something. */

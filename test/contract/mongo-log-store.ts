@@ -19,7 +19,7 @@ export async function describeMongoLogStore(
   name: string,
   wrap?: (server: MongoServer) => Promise<MongoServer>,
 ): Promise<void> {
-  const server = await startMongoServer();
+  const server = await startMongoServer({ isKilled: false });
   const wrapped = server && ((await wrap?.(server)) ?? server);
   afterAll(async () => {
     if (wrapped !== server) await wrapped?.stop();
