@@ -56,9 +56,10 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.useTool(1, "Fork here");
       await picture("fork");
       await open.expectNoSideways();
-      await open.dialog.getByLabel("Title of the fork").fill("Another way");
+      // What is typed replaces the title of the parent.
+      await open.page.keyboard.type("Another way");
       await open.confirm("Fork");
-      await open.page.getByRole("heading", { name: "Another way", level: 1 }).waitFor();
+      await open.page.getByRole("heading", { name: "Another way", level: 1, exact: true }).waitFor();
       await open.page.getByText("Forked here from").waitFor();
       const forkId = decodeURIComponent(/session\/([^?]+)/.exec(open.page.url())?.[1] ?? "");
       expect(await textsOf(forkId)).toEqual(TEXTS.slice(0, 2));

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { insistently, reasonOf, toast } from "../../state/toasts.js";
 import { type ConfirmDialog, dialog, type PromptDialog } from "../../state/ui.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
@@ -54,6 +54,9 @@ export function AskDialog({ asked }: { asked: Asked }) {
 
 function Field(props: { name: string; value: string; onInput: (value: string) => void; isMultiline?: boolean }) {
   const { name, value, onInput, isMultiline = false } = props;
+  const field = useRef<HTMLInputElement>(null);
+  // What is typed next replaces what was suggested. Lines are there to be changed, and have no reference.
+  useLayoutEffect(() => field.current?.select(), []);
   const all = {
     id: "asked",
     class: "field",
@@ -64,7 +67,7 @@ function Field(props: { name: string; value: string; onInput: (value: string) =>
   return (
     <label class="labelled" for="asked">
       {name}
-      {isMultiline ? <textarea {...all} rows={5} /> : <input {...all} />}
+      {isMultiline ? <textarea {...all} rows={5} /> : <input {...all} ref={field} />}
     </label>
   );
 }
