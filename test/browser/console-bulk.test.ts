@@ -226,9 +226,14 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         });
         await call("POST", `/session/${id}/annotation`, { messageId: "a2", thumb: "down", author: "ada" });
         const [{ createTime: time }] = await annotations();
+        await open.openSession(id);
+        await open.page.locator(".notes").first().waitFor();
         await open.useMenu("Export");
         await open.dialog.getByRole("button", { name: "Data set…" }).click();
-        await open.dialog.getByLabel("Messages with a thumb up").check();
+        const up = open.dialog.getByLabel("Messages with a thumb up (1)", { exact: true });
+        expect(await up.isChecked()).toBe(true);
+        await open.dialog.getByText("Messages with a thumb or a note (2)").waitFor();
+        await open.picture(`${screenName}-data-set`);
         const saving = open.page.waitForEvent("download");
         await open.dialog.getByRole("button", { name: "Save" }).click();
         const lines = await linesOf(await saving);
@@ -251,7 +256,8 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
       it("saves a data set of all answers, each with the request before it", async () => {
         await open.useMenu("Export");
         await open.dialog.getByRole("button", { name: "Data set…" }).click();
-        await open.dialog.getByLabel("All answers of the assistant").check();
+        // Without feedback, it is what is chosen already.
+        expect(await open.dialog.getByLabel("All answers of the assistant").isChecked()).toBe(true);
         await open.dialog.getByLabel("The request that it answers").check();
         const saving = open.page.waitForEvent("download");
         await open.dialog.getByRole("button", { name: "Save" }).click();

@@ -31,11 +31,27 @@ export function chosen(
   selected: number | undefined,
 ): readonly number[] {
   if (choice === "selected") return selected !== undefined && selected < messages.length ? [selected] : [];
-  const wanted = (one: Annotation) => choice === "noted" || one.thumb === choice;
-  const noted = new Set(annotations.filter(wanted).map(({ messageId }) => messageId));
+  const noted = notedBy(annotations, choice);
   const isChosen = ({ info, parts }: Message) =>
     choice === "answers" ? info.role === "assistant" && parts.length > 0 : noted.has(info.id);
   return [...messages.keys()].filter((position) => isChosen(messages[position] as Message));
+}
+
+/** The messages that feedback chooses. */
+function notedBy(annotations: readonly Annotation[], choice: Choice): ReadonlySet<string> {
+  const wanted = (one: Annotation) => choice === "noted" || one.thumb === choice;
+  return new Set(annotations.filter(wanted).map(({ messageId }) => messageId));
+}
+
+/** How many messages of a session each kind of feedback chooses. */
+export function countsOf(annotations: readonly Annotation[]): Readonly<Partial<Record<Choice, number>>> {
+  const count = (choice: Choice) => notedBy(annotations, choice).size;
+  return { up: count("up"), down: count("down"), noted: count("noted") };
+}
+
+/** What is chosen before the reader chooses: the best feedback that there is, or else what nearly every session has. */
+export function usualChoice(counts: Readonly<Partial<Record<Choice, number>>>): Choice {
+  return (["up", "noted"] as const).find((choice) => (counts[choice] ?? 0) > 0) ?? "answers";
 }
 
 /**

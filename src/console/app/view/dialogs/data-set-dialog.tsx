@@ -1,22 +1,26 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Choice, Context } from "../../state/data-set.js";
+import { type Choice, type Context, countsOf, usualChoice } from "../../state/data-set.js";
 import { exportDataSet } from "../../state/export.js";
 import { reasonOf, toast } from "../../state/toasts.js";
-import { selected } from "../../state/ui.js";
+import { conversation, selected } from "../../state/ui.js";
 import { count, plural } from "../../text/format.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
 
 const CHOICES: readonly { choice: Choice; label: string }[] = [
   { choice: "up", label: "Messages with a thumb up" },
   { choice: "down", label: "Messages with a thumb down" },
-  { choice: "noted", label: "All messages with a note" },
+  { choice: "noted", label: "Messages with a thumb or a note" },
   { choice: "answers", label: "All answers of the assistant" },
 ];
 
 /** Saves messages with their feedback as JSON Lines, for evaluations and training. */
 export function DataSetDialog({ sessionIds }: { sessionIds: readonly string[] }) {
   const position = sessionIds.length === 1 ? selected.value : undefined;
-  const [choice, setChoice] = useState<Choice>("up");
+  const open = conversation.value;
+  // Of sessions that are not open, the page does not know the feedback.
+  const isKnown = sessionIds.length === 1 && sessionIds[0] === open?.sessionId;
+  const counts = isKnown && open ? countsOf(open.annotations.all.value) : {};
+  const [choice, setChoice] = useState<Choice>(usualChoice(counts));
   const [context, setContext] = useState<Context>("all");
   const [read, setRead] = useState<number | undefined>(undefined);
   const [problem, setProblem] = useState("");
@@ -57,20 +61,23 @@ export function DataSetDialog({ sessionIds }: { sessionIds: readonly string[] })
         <legend>Which messages</legend>
         {choices.map((one) => (
           <label key={one.choice}>
-            <input type="radio" name="choice" checked={choice === one.choice} onChange={() => setChoice(one.choice)} />{" "}
-            {one.label}
+            <input type="radio" name="choice" checked={choice === one.choice} onChange={() => setChoice(one.choice)} />
+            <span>
+              {one.label}
+              {counts[one.choice] !== undefined && ` (${count(counts[one.choice])})`}
+            </span>
           </label>
         ))}
       </fieldset>
       <fieldset class="verdict column">
         <legend>What goes before each</legend>
         <label>
-          <input type="radio" name="context" checked={context === "all"} onChange={() => setContext("all")} /> All
-          messages before it
+          <input type="radio" name="context" checked={context === "all"} onChange={() => setContext("all")} />
+          <span>All messages before it</span>
         </label>
         <label>
-          <input type="radio" name="context" checked={context === "turn"} onChange={() => setContext("turn")} /> The
-          request that it answers, and what followed that
+          <input type="radio" name="context" checked={context === "turn"} onChange={() => setContext("turn")} />
+          <span>The request that it answers, and what followed that</span>
         </label>
       </fieldset>
       {read !== undefined && <p role="status">{count(read)} messages read…</p>}

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Annotation, Message } from "../../../../../src/console/app/api/types.js";
-import { type Context, chosen, dataSetLines } from "../../../../../src/console/app/state/data-set.js";
+import {
+  type Context,
+  chosen,
+  countsOf,
+  dataSetLines,
+  usualChoice,
+} from "../../../../../src/console/app/state/data-set.js";
 import { documentedProgram } from "../../../../clients/documented.js";
 
 const messages: Message[] = [];
@@ -45,6 +51,13 @@ describe("a data set", () => {
       [3],
       [],
     ]);
+  });
+
+  it("counts the messages with each kind of feedback, and chooses at first a kind that has some", () => {
+    expect(countsOf(notes)).toEqual({ up: 1, down: 2, noted: 2 });
+    expect(usualChoice(countsOf(notes))).toBe("up");
+    expect(usualChoice(countsOf([note("m4", "down")]))).toBe("noted");
+    expect(usualChoice(countsOf([]))).toBe("answers");
   });
 
   it("writes what came before a message, the message, and the feedback", () => {
