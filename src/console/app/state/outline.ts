@@ -42,6 +42,8 @@ export class Outline {
   readonly walk = new BackwardWalk();
   /** Position of the oldest message that the entries cover; undefined before the first answer. */
   readonly readTo = signal<number | undefined>(undefined);
+  /** Whether a read is under way that goes further back than those before it. */
+  readonly isGrowing = signal(true);
   /** What the user asked first, however far the outline has been read. */
   readonly first = signal<OutlineEntry | undefined>(undefined);
   readonly #sessionId: string;
@@ -50,6 +52,8 @@ export class Outline {
   #wanted = UNASKED;
   /** Whether something has changed since the read under way began. */
   #again = false;
+  /** How many messages the last complete read was to cover at most. */
+  #covered = 0;
   /** How many messages the last complete read has covered. */
   #read = 0;
   /** Counts the reads that were begun or stopped, so that one which was stopped shows nothing. */
@@ -105,6 +109,8 @@ export class Outline {
     this.#unnamed.clear();
     this.#reads += 1;
     const read = this.#reads;
+    const wanted = this.#wanted;
+    this.isGrowing.value = wanted > this.#covered;
     await this.walk.start(this.#sessionId, (messages) => {
       for (const message of messages) this.#takeBack(message, found);
       count += messages.length;
@@ -114,6 +120,8 @@ export class Outline {
     });
     if (read !== this.#reads || this.walk.error.peek() !== undefined) return;
     this.#read = count;
+    this.#covered = wanted;
+    this.isGrowing.value = false;
     this.#show(found.toReversed(), oldest);
     // A walk that has reached the first message has found the first request, too.
     if (oldest > 0) void this.#readFirst();

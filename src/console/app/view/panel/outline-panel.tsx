@@ -85,6 +85,9 @@ function Summary(props: { outline: Outline; total: number; asked: number; failed
     return <Said what="failed" error={error} onRetry={() => void outline.read()} />;
   }
   if (readTo === undefined) return <Said what="loading" />;
+  // Numbers that grow while they are read would be taken for the answer.
+  if (outline.isGrowing.value)
+    return <Said what="loading">Still reading, back to #{count(outline.walk.readTo.value ?? readTo)}</Said>;
   return (
     <p class="panel-note">
       {plural(asked, "request")},{" "}

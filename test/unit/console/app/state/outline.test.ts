@@ -4,6 +4,7 @@ import type { Message, Part } from "../../../../../src/console/app/api/types.js"
 interface Outline {
   readonly entries: { readonly value: readonly Record<string, unknown>[] };
   readonly first: { readonly value: unknown };
+  readonly isGrowing: { readonly value: boolean };
   read(): Promise<void>;
   take(edit: unknown): void;
 }
@@ -12,14 +13,21 @@ let outline: Outline;
 let newOutline: () => Outline;
 /** The messages of the session, oldest first. */
 let messages: Message[];
+/** Whether the outline said that it was still reading, at each request for older messages. */
+let growing: boolean[];
 
 beforeAll(async () => {
   vi.stubGlobal("sessionStorage", { getItem: () => null });
   vi.stubGlobal("location", { hash: "" });
   vi.stubGlobal("document", { baseURI: "http://localhost/" });
   vi.stubGlobal("fetch", async (address: string | URL) => {
-    const isBackward = `${address}`.includes("newest_first=true");
-    return Response.json({ messages: isBackward ? messages.toReversed() : messages, nextPageToken: "" });
+    const { searchParams } = new URL(`${address}`, "http://localhost/");
+    if (!searchParams.has("newest_first")) return Response.json({ messages, nextPageToken: "" });
+    const from = Number(searchParams.get("page_token"));
+    if (from > 0) growing.push(outline.isGrowing.value);
+    const next = from + Number(searchParams.get("limit"));
+    const page = messages.toReversed().slice(from, next);
+    return Response.json({ messages: page, nextPageToken: next < messages.length ? `${next}` : "" });
   });
   // A name that the compiler does not follow, because it checks the page with the types of browsers.
   const page = "../../../../../src/console/app/state/outline.js";
@@ -30,6 +38,7 @@ afterAll(() => void vi.unstubAllGlobals());
 
 beforeEach(() => {
   messages = [];
+  growing = [];
   outline = newOutline();
 });
 
@@ -69,6 +78,14 @@ describe("the outline", () => {
       [2, "read", "gone"],
       [4, "tool", "nobody called"],
     ]);
+  });
+
+  it("says that it is still reading until it has read as far as it will, and not when it reads that again", async () => {
+    for (let i = 0; i < 450; i++) ask(`${i}`);
+    await outline.read();
+    expect([growing, outline.isGrowing.value]).toEqual([[true, true], false]);
+    await outline.read();
+    expect(growing).toEqual([true, true, false, false]);
   });
 
   it("knows the call of a result that does not name its tool", async () => {
