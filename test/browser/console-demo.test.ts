@@ -133,10 +133,12 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.page.getByText("the first 4 messages in common").waitFor();
       const cards = open.page.locator(".compared .card");
       const amounts = (await cards.allInnerTexts()).map((text) => Number(/US\$([\d.]+)/.exec(text)?.[1]));
-      const cheapest = cards.filter({ hasText: "cheapest of 2 forks" });
+      const cheapest = cards.filter({ hasText: "cheaper of 2 forks" });
       await cheapest.getByRole("link", { name: "Nightly import: ignore the column" }).waitFor();
       expect(await cheapest.count()).toBe(1);
       expect(await cheapest.innerText()).toContain(`US$${Math.min(...amounts.slice(0, 2))}`);
+      const by = Number(/cheaper of 2 forks, by US\$([\d.]+)/.exec(await cheapest.innerText())?.[1]);
+      expect(by).toBeCloseTo(Math.abs(amounts[0]! - amounts[1]!), 4);
       // The answer is on the first screen.
       for (const card of (await cards.all()).slice(0, 2)) {
         const box = (await card.boundingBox())!;
@@ -144,6 +146,8 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
         expect(box.y + box.height).toBeLessThanOrEqual(screen.height);
       }
       await open.expectNoSideways();
+      // Where the table has no room for all columns, it says so.
+      expect(await open.page.getByText("more to the side").count()).toBe(screenName === "phone" ? 1 : 0);
       await open.picture(`${screenName}-demo-compare`);
     });
 

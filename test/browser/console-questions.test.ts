@@ -139,7 +139,7 @@ await describeWith("the questions of a reader of the console", findBrowser, (bro
       await open.isLive();
       await click(open.page.locator(".session-tools").getByRole("button", { name: "Forks", exact: true }));
       await click(link("Compare them side by side"));
-      const cheapest = open.page.locator(".compared .card").filter({ hasText: "cheapest of 2 forks" });
+      const cheapest = open.page.locator(".compared .card").filter({ hasText: "cheaper of 2 forks" });
       await cheapest.getByText("Nightly import: ignore the column").waitFor();
     });
 

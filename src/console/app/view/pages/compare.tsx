@@ -1,4 +1,5 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { withoutPiles } from "../../../../parts/piles.js";
 import { apiKey } from "../../api/http.js";
 import type { UsageSums } from "../../api/types.js";
@@ -53,6 +54,8 @@ interface Row {
 function Table({ comparison }: { comparison: Comparison }) {
   const { columns, common } = comparison;
   const [isShort, setShort] = useState(false);
+  const table = useRef<HTMLElement>(null);
+  const isCut = useIsCut(table);
   if (columns.length === 0) return <Said what="empty">To compare forks, open a session and choose “Forks”.</Said>;
   const rows = rowsOf(comparison);
   const differs = ({ values }: Row) => new Set(values).size > 1;
@@ -66,8 +69,9 @@ function Table({ comparison }: { comparison: Comparison }) {
       <Cards comparison={comparison} />
       <label class="check-line">
         <input type="checkbox" checked={isShort} onChange={() => setShort(!isShort)} /> Only what differs
+        {isCut && <span class="muted">· more to the side</span>}
       </label>
-      <section class="table-scroll" aria-label="Comparison" tabindex={0}>
+      <section class={`table-scroll ${isCut ? "is-cut" : ""}`} ref={table} aria-label="Comparison" tabindex={0}>
         <table class="data compare">
           <thead>
             <tr>
@@ -120,27 +124,60 @@ function Table({ comparison }: { comparison: Comparison }) {
   );
 }
 
+/** Whether a box has more at its end than it shows. */
+function useIsCut(box: RefObject<HTMLElement | null>): boolean {
+  const [isCut, setCut] = useState(false);
+  useLayoutEffect(() => {
+    const shown = box.current;
+    if (shown === null) return;
+    const look = () => setCut(shown.scrollLeft + shown.clientWidth < shown.scrollWidth - 1);
+    const sizes = new ResizeObserver(look);
+    for (const one of [shown, ...shown.children]) sizes.observe(one);
+    shown.addEventListener("scroll", look, { passive: true });
+    return () => {
+      sizes.disconnect();
+      shown.removeEventListener("scroll", look);
+    };
+  }, [box]);
+  return isCut;
+}
+
 /** What each session took since they part, side by side on a wide screen and below each other on a narrow one. */
 function Cards({ comparison }: { comparison: Comparison }) {
   const { columns } = comparison;
   const { isSince, sums, isRival, rivals } = takenBy(comparison);
   if (!sums.some(hasCalls)) return null;
-  const among = `of ${isRival.filter(Boolean).length} ${rivals}`;
-  const rivalCosts = sums.filter((_, i) => isRival[i]).flatMap((one) => one.costs ?? []);
+  const compared = sums.filter((_, i) => isRival[i]);
+  const among = `of ${compared.length} ${rivals}`;
+  const rivalCosts = compared.flatMap((one) => one.costs ?? []);
   const currencies = new Set(rivalCosts.map(({ currency }) => currency));
   const [currency = ""] = currencies;
   const timeOf = (one: UsageSums) => milliseconds(one.duration) ?? 0;
   // Amounts of different currencies cannot be compared.
   const amounts = sums.map((one) => (currencies.size === 1 ? amountOf(one, currency) : 0));
+  const isTwo = compared.length === 2;
+  /** By how much one of two has less of something. */
+  const by = (numberOf: (one: UsageSums) => number) =>
+    Math.abs(numberOf(compared[0] as UsageSums) - numberOf(compared[1] as UsageSums));
   const figures = [
-    { name: "Cost", texts: sums.map((one) => costs(one.costs)), least: leastOf(amounts, isRival), word: "cheapest" },
+    {
+      name: "Cost",
+      texts: sums.map((one) => costs(one.costs)),
+      least: leastOf(amounts, isRival),
+      said: isTwo ? `cheaper ${among}, by ${costBetween(compared, currency)}` : `cheapest ${among}`,
+    },
     {
       name: "Tokens",
       texts: sums.map((one) => compact(tokensOf(one))),
       least: leastOf(sums.map(tokensOf), isRival),
-      word: "fewest",
+      said: isTwo ? `fewer ${among}, by ${compact(by(tokensOf))}` : `fewest ${among}`,
     },
-    { name: MODEL_TIME, texts: sums.map(tookOf), least: leastOf(sums.map(timeOf), isRival), word: "shortest" },
+    {
+      name: MODEL_TIME,
+      texts: sums.map(tookOf),
+      least: leastOf(sums.map(timeOf), isRival),
+      said: isTwo ? `shorter ${among}, by ${duration(by(timeOf))}` : `shortest ${among}`,
+    },
   ];
   return (
     <section aria-label="What each took">
@@ -153,12 +190,12 @@ function Cards({ comparison }: { comparison: Comparison }) {
               <span class="muted">{kindOf(columns, column)}</span>
             </p>
             <dl class="compared-figures">
-              {figures.map(({ name, texts, least, word }) => (
+              {figures.map(({ name, texts, least, said }) => (
                 <div key={name} title={name === MODEL_TIME ? MODEL_TIME_MEANS : undefined}>
                   <dt>{name}</dt>
                   <dd>
                     <strong>{texts[i] || "–"}</strong>
-                    {least[i] && <span class="chip chip-good">{`${word} ${among}`}</span>}
+                    {least[i] && <span class="chip chip-good">{said}</span>}
                   </dd>
                 </div>
               ))}
@@ -169,6 +206,12 @@ function Cards({ comparison }: { comparison: Comparison }) {
       </ul>
     </section>
   );
+}
+
+/** What lies between the costs of two, exactly. */
+function costBetween([one, other]: readonly UsageSums[], currency: string): string {
+  const difference = without(one, other).costs?.filter((cost) => cost.currency === currency) ?? [];
+  return costs(difference.map((cost) => ({ ...cost, amount: cost.amount.replace("-", "") })));
 }
 
 /** What a session is to the others. */
