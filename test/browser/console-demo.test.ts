@@ -209,6 +209,43 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.picture(`${screenName}-demo-table`);
     });
 
+    it("scrolls the table inside the window, in every order, and the other pages as well", async () => {
+      const { page } = open;
+      // Each step brings rows into view, which then look for what failed.
+      const scroll = async (box: string) => {
+        await page.locator(box).last().waitFor();
+        await page.evaluate(`(async () => {
+          const box = document.querySelector(${JSON.stringify(box)});
+          for (let top = 0; top < box.scrollHeight; top += box.clientHeight) {
+            box.scrollTop = top;
+            await new Promise(requestAnimationFrame);
+          }
+        })()`);
+        await open.expectNoScroll();
+      };
+      await open.goTo("/sessions");
+      const order = page.getByLabel("Order");
+      const names = await order.locator("option").allInnerTexts();
+      expect(names).toContain("Longest time of models");
+      for (const name of names) {
+        await order.selectOption(name);
+        await page.locator(".sessions tbody tr").first().waitFor();
+        await scroll(".home");
+        await page.locator(".sessions .item-failure .unseen").first().waitFor({ state: "attached" });
+        await open.expectNoScroll();
+      }
+      await open.goTo("/");
+      await page.locator(".item-failure .unseen").first().waitFor({ state: "attached" });
+      await scroll(screenName === "phone" ? ".session-list" : ".home");
+      await open.goTo("/usage");
+      await page.getByRole("region", { name: "By session" }).getByRole("link").first().waitFor();
+      await scroll(".home");
+      await open.openSession("import-map");
+      await openPanel("Timeline");
+      await page.locator(".bar-line").first().waitFor();
+      await scroll(".panel-body");
+    });
+
     it("lists what a user asked last week, without words and without an index", async () => {
       const { page } = open;
       await open.goTo("/");

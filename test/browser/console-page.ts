@@ -167,6 +167,11 @@ export class ConsolePage {
     expect(await this.page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
   }
 
+  /** Only parts of the page scroll, and never the page. */
+  async expectNoScroll(): Promise<void> {
+    expect(await this.page.evaluate("document.documentElement.scrollHeight <= innerHeight")).toBe(true);
+  }
+
   async picture(name: string): Promise<void> {
     await mkdir(PICTURES, { recursive: true });
     await this.page.screenshot({ path: join(PICTURES, `${name}.png`) });
