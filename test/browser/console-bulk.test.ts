@@ -220,6 +220,34 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         expect((await call("GET", `/session/${id}/message/a1`)).info.revision).toBe(revision);
       });
 
+      it("lists feedback in the outline and finds its words in the search, and leads to the messages", async () => {
+        await call("POST", `/session/${id}/annotation`, {
+          messageId: "a1",
+          thumb: "up",
+          text: "Right.",
+          author: "ada",
+        });
+        await call("POST", `/session/${id}/annotation`, { messageId: "a2", thumb: "down", author: "grace" });
+        await open.openSession(id);
+        await open.page.locator(".notes").first().waitFor();
+        const openPanel = async (name: string) => {
+          const button = open.page.locator(".session-tools").getByRole("button", { name, exact: true });
+          if ((await button.getAttribute("aria-pressed")) !== "true") await button.click();
+        };
+        const feedback = open.page.getByRole("complementary").getByRole("region", { name: "Feedback" });
+        await openPanel("Outline");
+        await feedback.getByRole("link", { name: "Bad grace" }).waitFor();
+        await open.picture(`${screenName}-feedback`);
+        await feedback.getByRole("link", { name: "Right. ada" }).click();
+        await open.page.locator('article[data-id="a1"][aria-current]').waitFor();
+        await openPanel("Search in this session");
+        await open.page.getByLabel("Search in this session").last().fill("GRACE");
+        await expect.poll(() => feedback.getByRole("link").count()).toBe(1);
+        await feedback.getByRole("link", { name: "Bad grace" }).click();
+        await open.page.locator('article[data-id="a2"][aria-current]').waitFor();
+        if (screenName === "desktop") await openPanel("Outline");
+      });
+
       it("saves a data set of the messages with a thumb up", async () => {
         await call("POST", `/session/${id}/annotation`, {
           ...{ messageId: "a1", thumb: "up", text: "Right.", author: "ada" },

@@ -9,6 +9,7 @@ import { clock, count, dayOf, plural } from "../../text/format.js";
 import { Icon } from "../icon.js";
 import { NoText } from "../no-text.js";
 import { Said } from "../said.js";
+import { FeedbackList } from "./feedback-list.js";
 
 /** How long after a change the outline is read again. */
 const AGAIN_MS = 1500;
@@ -51,6 +52,7 @@ export function OutlinePanel({ conversation }: { conversation: Conversation }) {
   return (
     <>
       <Summary outline={outline} total={total} asked={asked.length} failed={failed.length} />
+      <FeedbackList conversation={conversation} />
       {failed.length > 0 && (
         <section>
           <h3>What failed</h3>

@@ -3,6 +3,7 @@ import type { Conversation } from "../../state/conversation.js";
 import { Find, type Hit } from "../../state/find.js";
 import { jump, leavePanel } from "../../state/ui.js";
 import { clock, count, dayOf, plural } from "../../text/format.js";
+import { FeedbackList } from "./feedback-list.js";
 
 const TYPING_MS = 250;
 /** What this search looks at. */
@@ -36,6 +37,7 @@ export function SearchPanel({ conversation }: { conversation: Conversation }) {
       <p class="panel-note" role="status">
         {stateLine(find, hits.length)}
       </p>
+      {text.trim() !== "" && <FeedbackList conversation={conversation} words={text.trim()} />}
       <ol class="entries">
         {hits.map((hit) => (
           <li key={hit.position} class="entry">
