@@ -267,7 +267,11 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await open.goTo("/sessions?owner=ada");
       await page.getByRole("button", { name: "Last week" }).last().click();
       await page.getByRole("link", { name: "What users asked" }).click();
-      await page.locator(".hit").first().waitFor();
+      // The list grows until it says how much it has.
+      await page
+        .getByRole("status")
+        .filter({ hasText: /messages? in / })
+        .waitFor();
       expect((await page.locator(".hit-text").allInnerTexts()).sort()).toEqual(questionsOf("ada", lastWeek()));
     });
   });

@@ -28,6 +28,8 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
     await say("kyoto", "m1", `${"A long answer first. ".repeat(20)}\u{1F341} And the maples turn red in November.`);
     await say("hostile", "m2", HOSTILE);
     for (let i = 0; i < 40; i++) await say("kyoto", `x${i}`, `filler number ${i}`);
+    // Appends of the same second leave the update time, by which sessions are listed.
+    await send("PATCH", "/session/kyoto", { labels: { place: "kyoto" } });
   });
 
   afterAll(async () => {
@@ -35,11 +37,13 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
     await without.stop();
   });
 
-  async function post(path: string, body: JsonValue): Promise<void> {
+  async function send(method: "POST" | "PATCH", path: string, body: JsonValue): Promise<void> {
     const headers = { "content-type": "application/json" };
-    const response = await fetch(server.httpUrl + path, { method: "POST", headers, body: JSON.stringify(body) });
+    const response = await fetch(server.httpUrl + path, { method, headers, body: JSON.stringify(body) });
     expect(response.status).toBe(200);
   }
+
+  const post = (path: string, body: JsonValue) => send("POST", path, body);
 
   async function say(sessionId: string, id: string, text: string): Promise<void> {
     await post(`/session/${sessionId}/message`, { info: { id, role: "user" }, parts: [{ type: "text", text }] });
