@@ -57,6 +57,49 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       await tools.waitFor({ state: "detached" });
     }));
 
+  it("shows the tools of a message on a phone where they can be seen, and says that there are some", () =>
+    onScreen(PHONE, async (open) => {
+      const { page } = open;
+      const tools = page.locator(".message-tools");
+      const expectInView = async () => {
+        await expect
+          .poll(async () => {
+            const box = (await tools.boundingBox())!;
+            const scroller = (await page.locator(".scroller").boundingBox())!;
+            return box.y >= scroller.y && box.y + box.height <= scroller.y + scroller.height;
+          })
+          .toBe(true);
+      };
+      await open.openSession("other");
+      await open.isStill();
+      // Near the lower edge of the screen, not at the end of the list.
+      await page.evaluate("document.querySelector('.scroller').scrollTop -= 300");
+      await open.isStill();
+      const boxes = await page.locator("article.message").evaluateAll((all) =>
+        all.map((one) => {
+          const { dataset } = one as unknown as { dataset: { position: string } };
+          return { position: Number(dataset.position), bottom: one.getBoundingClientRect().bottom };
+        }),
+      );
+      const lowest = boxes.filter(({ bottom }) => bottom <= PHONE.height).at(-1)!.position;
+      await open.message(lowest).locator(".message-body").click();
+      await tools.waitFor();
+      await expectInView();
+      await tools.getByRole("button", { name: "More", exact: true }).click();
+      await tools.getByRole("button", { name: "Erase this message everywhere" }).waitFor();
+      await expectInView();
+      await open.picture("phone-tools");
+      await page.getByRole("button", { name: `Actions for message ${lowest - 1}`, exact: true }).click();
+      await open
+        .message(lowest - 1)
+        .locator(".message-tools")
+        .waitFor();
+      await expectInView();
+      expect(await tools.count()).toBe(1);
+      const focused = await page.evaluate("document.activeElement.getAttribute('data-position')");
+      expect(focused).toBe(`${lowest - 1}`);
+    }));
+
   it.each([
     ["desktop", DESKTOP],
     ["phone", PHONE],

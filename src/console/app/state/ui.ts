@@ -89,6 +89,9 @@ export type Jump = { readonly to: "start" | "end" } | { readonly to: number; rea
 
 export const jump = signal<Jump | undefined>(undefined);
 
+/** The message whose tools were just opened and are to be seen. The message list listens to this. */
+export const toolsOpened = signal<HTMLElement | undefined>(undefined);
+
 /** On a small screen, the panel covers the messages, and closes when one has been chosen. */
 export function leavePanel(): void {
   if (innerWidth < 1000) panel.value = undefined;

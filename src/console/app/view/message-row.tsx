@@ -1,5 +1,5 @@
 import { useComputed } from "@preact/signals";
-import { Bot, Gauge, GitFork, Settings, User, Wrench } from "lucide";
+import { Bot, Ellipsis, Gauge, GitFork, Settings, User, Wrench } from "lucide";
 import { memo } from "preact/compat";
 import { useState } from "preact/hooks";
 import { withoutPiles } from "../../../parts/piles.js";
@@ -11,9 +11,9 @@ import type { Conversation } from "../state/conversation.js";
 import { usageDetails, usageLine } from "../state/message-usage.js";
 import { linkTo, sessionLink } from "../state/route.js";
 import { sessionById } from "../state/session-list.js";
-import { hovered, jump, panel, selected } from "../state/ui.js";
+import { hovered, jump, panel, selected, toolsOpened } from "../state/ui.js";
 import { clock, dayOf, whole } from "../text/format.js";
-import { Icon } from "./icon.js";
+import { Icon, IconButton } from "./icon.js";
 import { MessageTools } from "./message-tools.js";
 import { NoText } from "./no-text.js";
 import { Notes } from "./notes.js";
@@ -61,7 +61,12 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
         aria-label={`${info.role}, message ${position}`}
         aria-current={isSelected ? "true" : undefined}
         tabindex={-1}
-        onClick={() => (selected.value = position)}
+        onClick={({ target, currentTarget }) => {
+          selected.value = position;
+          // What a button opens stays where it is.
+          if (touchOnly.matches && !(target as Element).closest("a, button, input, summary"))
+            toolsOpened.value = currentTarget;
+        }}
         onPointerEnter={({ pointerType }) => {
           // On touch screens the tools take up space of their own, so they appear only after a tap.
           if (pointerType === "mouse" && !touchOnly.matches) hovered.value = position;
@@ -78,7 +83,10 @@ export const MessageRow = memo(function MessageRow({ conversation, position, mes
             <Parts message={message} position={position} conversation={conversation} />
           )}
         </div>
-        <UsageLine message={message} />
+        <div class="message-foot">
+          <UsageLine message={message} />
+          {touchOnly.matches && !hasTools && info.role === "assistant" && <ToolsButton position={position} />}
+        </div>
         <Notes conversation={conversation} messageId={info.id} position={position} />
         {hasTools && (
           <MessageTools
@@ -107,6 +115,23 @@ function UsageLine({ message }: { message: Message }) {
       <bdi>{withoutPiles(line)}</bdi>
       {usage.isRecognised && " · from metadata"}
     </p>
+  );
+}
+
+/** Shows on a touch screen that there is something to do with a message. A tap on the message does the same. */
+function ToolsButton({ position }: { position: number }) {
+  return (
+    <IconButton
+      node={Ellipsis}
+      label={`Actions for message ${position}`}
+      class="open-tools"
+      onClick={({ currentTarget }) => {
+        const article = (currentTarget as Element).closest("article");
+        // The click selects the message, and then this button is gone.
+        article?.focus({ preventScroll: true });
+        if (article) toolsOpened.value = article;
+      }}
+    />
   );
 }
 

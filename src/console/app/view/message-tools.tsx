@@ -17,7 +17,7 @@ import type { Message } from "../api/types.js";
 import type { Conversation } from "../state/conversation.js";
 import { edit, erase, forkAt, removeMessage, revertTo } from "../state/message-actions.js";
 import { linkTo } from "../state/route.js";
-import { dialog } from "../state/ui.js";
+import { dialog, toolsOpened } from "../state/ui.js";
 import { copyText } from "./copy.js";
 import { IconButton } from "./icon.js";
 import { touchOnly } from "./touch.js";
@@ -110,6 +110,7 @@ export function MessageTools(props: {
             onClick={(event) => {
               setOpen(!isOpen);
               event.stopPropagation();
+              toolsOpened.value = tools.current?.closest("article") ?? undefined;
             }}
           />
           <div class="more-tools" hidden={!isOpen}>

@@ -4,7 +4,7 @@ import { getMessage } from "../api/calls.js";
 import type { Conversation } from "../state/conversation.js";
 import { noteWhere, type Route, route } from "../state/route.js";
 import { reasonOf, toast } from "../state/toasts.js";
-import { jump, selected } from "../state/ui.js";
+import { jump, selected, toolsOpened } from "../state/ui.js";
 
 type List = Virtualizer<HTMLElement, HTMLElement>;
 
@@ -65,6 +65,17 @@ export function useListPosition(conversation: Conversation, list: List, base: nu
     [list, base],
   );
 
+  useEffect(
+    () =>
+      toolsOpened.subscribe((message) => {
+        if (message === undefined) return;
+        toolsOpened.value = undefined;
+        // The list takes the new height of the message before the next frame, and moves the messages after it.
+        requestAnimationFrame(() => requestAnimationFrame(() => bringTools(message, release)));
+      }),
+    [list],
+  );
+
   useEffect(() => {
     if (isAtEnd && seen !== count) setSeen(count);
     else if (seen > count) setSeen(count);
@@ -100,6 +111,20 @@ function goToMessage(list: List, base: number, position: number, align: "start" 
   list.scrollToIndex(Math.max(0, position - base), { align });
   selected.value = position;
   focusMessage(position);
+}
+
+/**
+ * Scrolls the tools that a touch screen has below a message into view, above the button that leads to the end. Those
+ * far below a long message stay there, because what was tapped would leave the screen.
+ */
+function bringTools(message: HTMLElement, release: () => void): void {
+  const box = message.querySelector(".message-tools")?.getBoundingClientRect();
+  const scroller = message.closest(".scroller");
+  if (!box || !scroller) return;
+  const hiddenPx = box.bottom + END_PX - scroller.getBoundingClientRect().bottom;
+  if (hiddenPx <= 0 || hiddenPx > scroller.clientHeight / 2) return;
+  release();
+  scroller.scrollTop += hiddenPx;
 }
 
 /** Focuses the message once it is on the page, so that screen readers and the Tab key continue from there. */
