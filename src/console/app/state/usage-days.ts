@@ -8,14 +8,18 @@ const UNNAMED = "unnamed";
 const DAY_MS = 24 * 3600 * 1000;
 const MAX_DAYS = 400;
 
-/** All days from the first to the last, those without a call, too. Days are written as `2026-11-28`. */
+/**
+ * All days from the first to the last, those without a call, too. Days are written as `2026-11-28`. `until` is no
+ * longer in the time, so a time that ends at midnight does not have the day that begins then.
+ */
 export function daysBetween(rows: readonly UsageRow[], since: string, until: string): readonly string[] {
   const named = rows.flatMap(({ day }) => day ?? []).sort();
   const first = since.slice(0, 10) || named[0];
   const last = (until || localDay(new Date())).slice(0, 10);
   if (first === undefined) return named;
   const days: string[] = [];
-  const end = Date.parse(named.at(-1)! > last ? named.at(-1)! : last);
+  const lastAt = Date.parse(last) - (until.endsWith("T00:00") ? DAY_MS : 0);
+  const end = Math.max(lastAt, ...named.slice(-1).map((day) => Date.parse(day)));
   for (let at = Date.parse(first); at <= end && days.length < MAX_DAYS; at += DAY_MS) {
     days.push(new Date(at).toISOString().slice(0, 10));
   }

@@ -16,6 +16,9 @@ type Plotting = typeof import("./plotting.js");
 /** Room for the name of a day. */
 const TICK_PX = 62;
 
+/** About how many numbers an axis has; it ends with the last of them. */
+const TICKS = 4;
+
 interface DaysProps {
   readonly title: string;
   readonly days: readonly string[];
@@ -42,7 +45,7 @@ export function DaysPlot({ title, days, values, series, measure, group = "Series
         : [barY(values, { x, y, fill, order: [...series], tip })];
     return plot({
       ...frame(title, width, 210),
-      marginLeft: 64,
+      marginLeft: 72,
       x: {
         type: "band",
         domain: [...days],
@@ -50,7 +53,7 @@ export function DaysPlot({ title, days, values, series, measure, group = "Series
         tickFormat: dayName,
         label: null,
       },
-      y: { label: null, grid: true, tickFormat: format, ticks: 4, nice: true, zero: true },
+      y: { label: null, grid: true, tickFormat: ticksOf(format), ticks: TICKS, nice: TICKS, zero: true },
       ...(series && { color: { domain: [...series], range: COLOURS } }),
       marks: [ruleY([0]), ...marks],
     });
@@ -75,11 +78,13 @@ interface NamesProps {
 /** Bars by name, the longest first. */
 export function NamesPlot({ title, measure, group, values, format }: NamesProps) {
   const shortened = (name: string) => (name.length > 18 ? `${name.slice(0, 17)}…` : name);
+  // A few calls have no more numbers than calls, because there are no halves.
+  const ticks = Math.min(TICKS, Math.max(1, ...values.map(({ value }) => value)));
   const draw = (width: number, { plot, barX, ruleX }: Plotting) =>
     plot({
       ...frame(title, width, 40 + 26 * values.length),
       marginLeft: 130,
-      x: { label: null, grid: true, tickFormat: format, ticks: 4, zero: true },
+      x: { label: null, grid: true, tickFormat: ticksOf(format), ticks, nice: ticks, zero: true },
       y: { label: null, domain: values.map(({ name }) => name), tickFormat: shortened },
       marks: [
         barX(values, {
@@ -97,6 +102,11 @@ export function NamesPlot({ title, measure, group, values, format }: NamesProps)
 /** A field of the values, and what it is called over a bar. */
 function named<Value>(field: keyof Value, label: string) {
   return { transform: (values: readonly Value[]) => values.map((one) => one[field]), label };
+}
+
+/** Nothing needs no unit, which could differ from that of the other numbers of the axis. */
+function ticksOf(format: (value: number) => string): (value: number) => string {
+  return (value) => (value === 0 ? "0" : format(value));
 }
 
 function frame(title: string, width: number, height: number) {

@@ -17,7 +17,8 @@ it("has every day of the time, and days outside of it that have calls", () => {
     "2026-03-02",
   ]);
   expect(daysBetween([], "", "2026-03-01T00:00")).toEqual([]);
-  expect(daysBetween([], "2026-03-01T00:00", "2026-03-02T00:00")).toEqual(["2026-03-01", "2026-03-02"]);
+  expect(daysBetween([], "2026-03-01T00:00", "2026-03-02T00:00")).toEqual(["2026-03-01"]);
+  expect(daysBetween([], "2026-03-01T00:00", "2026-03-02T00:01")).toEqual(["2026-03-01", "2026-03-02"]);
 });
 
 it("gives the models with the most calls a colour of their own, and puts the others together", () => {
