@@ -169,6 +169,13 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       const tools = section("Tools, those that fail most first").getByRole("group");
       expect(await tools.evaluate((table) => table.scrollWidth <= table.clientWidth)).toBe(true);
       await open.picture(`${screenName}-demo-plots`);
+      const table = section("By session").getByRole("group");
+      const isCut = async () => (await table.getAttribute("class"))?.includes("is-cut");
+      // It fits on a desktop, and fades on a phone until its end is in view.
+      await table.evaluate((box) => box.scrollTo({ left: 0 }));
+      await expect.poll(isCut).toBe(screenName === "phone");
+      await table.evaluate((box) => box.scrollTo({ left: box.scrollWidth }));
+      await expect.poll(isCut).toBe(false);
       await section("By session").getByRole("button", { name: "Owner", exact: true }).click();
       await section("By owner").getByRole("link", { name: "nobody" }).waitFor();
       await section("By owner").getByRole("link", { name: "ada" }).click();

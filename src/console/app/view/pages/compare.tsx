@@ -1,5 +1,4 @@
-import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { withoutPiles } from "../../../../parts/piles.js";
 import { apiKey } from "../../api/http.js";
 import type { UsageSums } from "../../api/types.js";
@@ -24,6 +23,7 @@ import { NoText } from "../no-text.js";
 import { PageHead } from "../page-head.js";
 import { Problem } from "../problem.js";
 import { Said } from "../said.js";
+import { useIsCut } from "../use-is-cut.js";
 
 /** Sessions side by side: where they part, and what each has taken since. */
 export function Compare({ sessionIds }: { sessionIds: readonly string[] }) {
@@ -122,24 +122,6 @@ function Table({ comparison }: { comparison: Comparison }) {
       </section>
     </>
   );
-}
-
-/** Whether a box has more at its end than it shows. */
-function useIsCut(box: RefObject<HTMLElement | null>): boolean {
-  const [isCut, setCut] = useState(false);
-  useLayoutEffect(() => {
-    const shown = box.current;
-    if (shown === null) return;
-    const look = () => setCut(shown.scrollLeft + shown.clientWidth < shown.scrollWidth - 1);
-    const sizes = new ResizeObserver(look);
-    for (const one of [shown, ...shown.children]) sizes.observe(one);
-    shown.addEventListener("scroll", look, { passive: true });
-    return () => {
-      sizes.disconnect();
-      shown.removeEventListener("scroll", look);
-    };
-  }, [box]);
-  return isCut;
 }
 
 /** What each session took since they part, side by side on a wide screen and below each other on a narrow one. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { withoutPiles } from "../../../../parts/piles.js";
 import { getSession } from "../../api/calls.js";
 import type { UsageRow, UsageSums } from "../../api/types.js";
@@ -12,6 +12,7 @@ import type { Report, UsageFilter, UsageReport } from "../../state/usage-report.
 import { costs, MODEL_TIME, MODEL_TIME_MEANS, milliseconds } from "../../state/usage-sums.js";
 import { count, dayName, duration } from "../../text/format.js";
 import { Said } from "../said.js";
+import { useIsCut } from "../use-is-cut.js";
 
 /** How many rows are shown before the reader asks for more. */
 const SHOWN = 20;
@@ -42,6 +43,8 @@ interface TableProps<Row> {
 function NumberTable<Row>(props: TableProps<Row>) {
   const { title, what, rows, columns, keyOf, nameOf, first, children } = props;
   const [by, setBy] = useState(first);
+  const box = useRef<HTMLDivElement>(null);
+  const isCut = useIsCut(box);
   const [shown, setShown] = useState(SHOWN);
   const column = columns.find(({ name }) => name === by);
   const ordered = column ? [...rows].sort((one, other) => column.size(other) - column.size(one)) : rows;
@@ -49,7 +52,13 @@ function NumberTable<Row>(props: TableProps<Row>) {
     <section class="numbers" aria-label={title}>
       <h2>{title}</h2>
       {children}
-      <div class="table-scroll" tabindex={0} role="group" aria-label={`Table: ${title}`}>
+      <div
+        class={`table-scroll ${isCut ? "is-cut" : ""}`}
+        ref={box}
+        tabindex={0}
+        role="group"
+        aria-label={`Table: ${title}`}
+      >
         <table class="data">
           <thead>
             <tr>
