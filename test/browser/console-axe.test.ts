@@ -275,7 +275,7 @@ await describeWith("the console, checked by axe", findBrowser, (browserPath) => 
       await page.getByRole("region", { name: "By session", exact: true }).getByRole("link").first().waitFor();
       await expectNoViolation();
       await open("#/session/fork");
-      await page.getByText("Too slow").waitFor();
+      await page.locator(".notes").getByText("Too slow").waitFor();
       await page.getByRole("button", { name: "Actions" }).click();
       await page.getByRole("menuitem", { name: "Export" }).click();
       await page.getByRole("button", { name: "Data set…" }).click();

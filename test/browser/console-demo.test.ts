@@ -121,7 +121,7 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       await openPanel("Timeline");
       await open.page.locator(".bar-line").first().waitFor();
       await open.openSession("import-map");
-      await open.page.getByText("Found it by the test").waitFor();
+      await open.page.locator(".notes").getByText("Found it by the test").waitFor();
       await open.expectNoSideways();
       await open.picture(`${screenName}-demo-usage`);
     });

@@ -89,7 +89,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
       await tools.getByRole("button", { name: "Erase this message everywhere" }).waitFor();
       await expectInView();
       await open.picture("phone-tools");
-      await page.getByRole("button", { name: `Actions for message ${lowest - 1}`, exact: true }).click();
+      await page.getByRole("button", { name: `What to do with message ${lowest - 1}`, exact: true }).click();
       await open
         .message(lowest - 1)
         .locator(".message-tools")

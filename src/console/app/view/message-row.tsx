@@ -123,7 +123,7 @@ function ToolsButton({ position }: { position: number }) {
   return (
     <IconButton
       node={Ellipsis}
-      label={`Actions for message ${position}`}
+      label={`What to do with message ${position}`}
       class="open-tools"
       onClick={({ currentTarget }) => {
         const article = (currentTarget as Element).closest("article");
