@@ -1,5 +1,6 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { invalidArgument } from "../domain/errors.js";
+import { exactMicros } from "../domain/validate-page.js";
 
 const MICROS_PER_SECOND = 1_000_000;
 const NANOS_PER_MICRO = 1000;
@@ -32,8 +33,7 @@ export function fromExpireTime(field: string, timestamp: Timestamp | undefined):
  */
 export function fromBoundTimestamp(field: string, timestamp: Timestamp | undefined): number | undefined {
   const micros = fromTimestamp(field, timestamp, Math.ceil);
-  if (micros === undefined) return undefined;
-  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+  return micros === undefined ? undefined : exactMicros(micros);
 }
 
 /**

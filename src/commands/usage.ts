@@ -1,4 +1,4 @@
-import { exactMicros, momentMicros } from "../config/flags.js";
+import { momentMicros } from "../config/flags.js";
 import { LocalDays } from "../domain/local-days.js";
 import { amountText } from "../domain/usage.js";
 import {
@@ -9,6 +9,7 @@ import {
   type UsageGroup,
   type UsageRow,
 } from "../domain/usage-groups.js";
+import { exactMicros } from "../domain/validate-page.js";
 import type { SessionPool } from "../pool/session-pool.js";
 import type { SumUsageOptions } from "../pool/session-pool-types.js";
 import { print } from "./print.js";

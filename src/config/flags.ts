@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { InvalidArgumentError, Option } from "commander";
 import { isScope, type Scope } from "../api/api-method.js";
 import type { SearchScope } from "../domain/search.js";
+import { exactMicros } from "../domain/validate-page.js";
 
 /** The values that commander has read, by camel-case flag name. */
 export type Flags = Record<string, unknown>;
@@ -49,11 +50,6 @@ export function momentMicros(text: string): number | undefined {
   // Date.parse takes 30 February as 2 March, and 24:00 as 0:00 of the next day.
   if (Number.isNaN(ms) || !new Date(`${local}Z`).toISOString().startsWith(local)) return undefined;
   return exactMicros(ms * 1000 + Math.ceil(Number(fraction.padEnd(9, "0")) / 1000));
-}
-
-/** The nearest number of microseconds that can be counted exactly: years before 1684 and after 2255 are beyond. */
-export function exactMicros(micros: number): number {
-  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
 export function parseWorkers(text: string): number {

@@ -31,3 +31,8 @@ export function checkMessageQuery(query: MessageQuery): void {
     throw invalidArgument("since is after until");
   }
 }
+
+/** The nearest number of microseconds that can be counted exactly: years before 1684 and after 2255 are beyond. */
+export function exactMicros(micros: number): number {
+  return Math.min(Math.max(micros, Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+}
