@@ -46,7 +46,8 @@ const PARTS_KEY = ',"parts":';
  *
  * `sizes` holds the numbers of `BodySizes`. In a body that names attachments, `,"attachments":[["id","log"]]` follows
  * them on the first line, and in a body with a usage `,"usage":[...]`, as `usageText` writes it. Only `encode` writes
- * such text; it never comes from a client.
+ * such text; it never comes from a client. The file is long because what is encoded, and what reads it again without
+ * parsing it, belong together.
  */
 export class MessageBody implements BodyContent {
   #content: BodyContent | undefined;

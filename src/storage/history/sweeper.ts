@@ -19,7 +19,10 @@ const BATCH = 100;
  */
 const ABANDONED_AGES = 144;
 
-/** Removes what nothing names any more. A sweep may be killed at any point; the next one finishes its work. */
+/**
+ * Removes what nothing names any more. A sweep may be killed at any point; the next one finishes its work. The file is
+ * long because it has every kind of what is removed, in the order in which it must be.
+ */
 export class Sweeper {
   readonly #context: HistoryContext;
   readonly #drafts: DraftSweep;

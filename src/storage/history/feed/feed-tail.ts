@@ -39,7 +39,7 @@ export function placesAfter(changes: readonly ToldChange[], next: FeedCursor | n
 
 /**
  * Reads the feed of a namespace once for all its readers in this process. It looks when it is woken, and also from time
- * to time, less often while nothing happens.
+ * to time, less often while nothing happens. The file is long because looking, telling and settling share one state.
  */
 export class FeedTail {
   readonly #context: HistoryContext;
