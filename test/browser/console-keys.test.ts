@@ -221,6 +221,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
 
   it("? shows all keys that the documentation names", async () => {
     await press("?");
+    await open.dialog.waitFor();
     const shown = await open.dialog.locator("kbd").allTextContents();
     expect(shown).toEqual(["j", "k", "g", "G", "/", "s", "t", "e", "r", "f", "y", "o", "?", "Esc"]);
     await press("Escape");

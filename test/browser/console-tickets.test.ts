@@ -143,6 +143,7 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
         .message(1)
         .locator(".message-body")
         .click({ position: { x: 8, y: 12 } });
+      await page.getByRole("button", { name: "Raw view" }).waitFor();
       const labels = await page.locator("button, a").evaluateAll((all) => all.map((one) => one.ariaLabel ?? ""));
       const shown = ["Outline", "Search in this session", "Timeline", "Files", "Details", "Go to a place or time"];
       expect(labels.filter((label) => label !== "")).toEqual([...shown, "Copy a link to this message", "Raw view"]);

@@ -90,6 +90,7 @@ await describeWith("the API reference at /docs", findPrograms, (browserPath) => 
 
     it("finds operations by the words of their descriptions", async () => {
       const shown = page.locator(".opblock");
+      await shown.first().waitFor();
       const all = await shown.count();
       await page.getByPlaceholder("Filter by tag or path").fill("POST draft deltas");
       await page.locator('[id$="-extendDraft"].opblock').waitFor();
