@@ -1,45 +1,25 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { importSessions } from "../../src/commands/transfer/import-sessions.js";
-import { builtPages } from "../support/console-pages.js";
-import { startTestServer, type TestServer } from "../support/server.js";
-import { describeWith, run } from "../support/toolchain.js";
+import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, PHONE } from "./browser.js";
-import { type Answer, ConsolePage } from "./console-page.js";
+import { ConsolePage } from "./console-page.js";
+import { type DemoServer, startDemoServer } from "./demo-server.js";
 
 const DAY_MS = 86_400_000;
 
 /** The page answers the questions of docs/console.md without scrolling through a session. */
 await describeWith("the demo store in the console", findBrowser, (browserPath) => {
-  let folder: string;
-  let lines: readonly Answer[];
-  let server: TestServer;
+  let server: DemoServer;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "session-pool-demo-"));
-    const file = join(folder, "demo.jsonl");
-    const demo = await run(process.execPath, ["scripts/demo-store.mjs"]);
-    lines = demo
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    await writeFile(file, demo);
-    const storage = `sqlite:${join(folder, "demo.db")}`;
-    await importSessions({ storage, namespace: "default" }, file);
-    server = await startTestServer({ storage }, undefined, await builtPages());
+    server = await startDemoServer();
   });
 
-  afterAll(async () => {
-    await server.stop();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => server.stop());
 
   /** What users asked in the sessions of an owner, in a time in microseconds, in the order of the alphabet. */
   function questionsOf(owner: string, [since, until]: readonly [number, number]): readonly string[] {
-    const messages = lines.flatMap(({ message }) => message ?? []);
-    return lines
+    const messages = server.lines.flatMap(({ message }) => message ?? []);
+    return server.lines
       .flatMap(({ session }) => (session?.owner === owner ? session.messages : []))
       .flatMap(([first, last]: [number, number]) => messages.slice(first - 1, last))
       .filter(({ role, timestampMicros }) => role === "user" && timestampMicros >= since && timestampMicros < until)
@@ -110,6 +90,16 @@ await describeWith("the demo store in the console", findBrowser, (browserPath) =
       if (screenName === "phone") await open.page.getByRole("button", { name: "Since yesterday" }).click();
       await open.picture(`${screenName}-demo-changed`);
       if (screenName === "phone") await expect.poll(() => open.page.locator(".session-item").count()).toBe(4);
+    });
+
+    it.runIf(screenName === "phone")("says over the list what has changed in the time that is chosen", async () => {
+      const from = Math.floor(Date.now() / DAY_MS - 6) * DAY_MS * 1000;
+      const sessions = server.lines.flatMap(({ session }) => session ?? []);
+      const changed = sessions.filter(({ updateTimeMicros }) => updateTimeMicros >= from);
+      const made = changed.filter(({ createTimeMicros }) => createTimeMicros >= from);
+      await open.goTo("/");
+      await open.page.getByRole("button", { name: "7 days" }).click();
+      await open.page.getByText(`${changed.length} sessions changed in 7 days, ${made.length} of them new.`).waitFor();
     });
 
     it("says how many tokens a session used, what its turns took, and what people say of it", async () => {

@@ -1,14 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { exportSessions } from "../../src/commands/transfer/export-sessions.js";
-import { importSessions } from "../../src/commands/transfer/import-sessions.js";
-import { builtPages } from "../support/console-pages.js";
-import { startTestServer, type TestServer } from "../support/server.js";
-import { describeWith, run } from "../support/toolchain.js";
+import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser } from "./browser.js";
 import { type Answer, ConsolePage } from "./console-page.js";
+import { type DemoServer, jsonLines, startDemoServer } from "./demo-server.js";
 
 /** What a script adds up from the lines of an export. */
 interface Sums {
@@ -59,7 +57,7 @@ function expectAmount(text: string, amount: number): void {
 
 await describeWith("the numbers of the console and those of an export", findBrowser, (browserPath) => {
   let folder: string;
-  let server: TestServer;
+  let server: DemoServer;
   let open: ConsolePage;
   let sessions: ReadonlyMap<string, Exported>;
   /** Each message once, however many forks show it. */
@@ -67,22 +65,15 @@ await describeWith("the numbers of the console and those of an export", findBrow
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "session-pool-sums-"));
-    const demo = join(folder, "demo.jsonl");
-    await writeFile(demo, await run(process.execPath, ["scripts/demo-store.mjs"]));
-    const storage = `sqlite:${join(folder, "demo.db")}`;
-    await importSessions({ storage, namespace: "default" }, demo);
+    server = await startDemoServer();
     const file = join(folder, "export.jsonl");
-    await exportSessions({ storage, namespace: "default" }, file);
-    const lines: readonly Answer[] = (await readFile(file, "utf8"))
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
+    await exportSessions({ storage: server.storage, namespace: "default" }, file);
+    const lines = jsonLines(await readFile(file, "utf8"));
     messages = lines.flatMap(({ message }) => message ?? []);
     const shownBy = (session: Answer): readonly Answer[] =>
       session.messages.flatMap(([first, last]: [number, number]) => messages.slice(first - 1, last));
     const listed = lines.flatMap(({ session }) => session ?? []);
     sessions = new Map(listed.map((session) => [session.sessionId, { session, messages: shownBy(session) }] as const));
-    server = await startTestServer({ storage }, undefined, await builtPages());
     open = await ConsolePage.open(browserPath, server.httpUrl, DESKTOP);
   });
 

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import type { SessionFilter } from "../api/calls.js";
 import type { Session } from "../api/types.js";
-import { foundById, listFilter, readBackTo, restartList, sessions } from "./session-list.js";
+import { foundById, listFilter, nextPageToken, readBackTo, restartList, sessions } from "./session-list.js";
 import { type TimeName, timesOf } from "./times.js";
 
 /** When the sessions of the list changed. */
@@ -47,10 +47,11 @@ export function matches(session: Session, words: readonly string[], [from, befor
   return words.every((word) => text.includes(word));
 }
 
-/** Whether pages that have not been read may hold sessions that the list would show. */
-export const mayHoldMore = computed(() => {
-  return readBackTo.value === undefined || Date.parse(readBackTo.value) >= cutoff(filterSince.value);
-});
+/** Whether pages that have not been read may hold sessions that changed in a time. */
+export function mayHoldMore(since: Since): boolean {
+  if (nextPageToken.value === "") return false;
+  return readBackTo.value === undefined || Date.parse(readBackTo.value) >= cutoff(since);
+}
 
 function split(text: string): readonly string[] {
   return text.match(/owner:"[^"]*"|\S+/gi) ?? [];

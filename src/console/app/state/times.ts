@@ -16,17 +16,32 @@ const HOUR_MS = 3_600_000;
 
 const days = (before: number) => (now: Date) => ({ since: startOfDay(now, before) });
 
+interface NamedTimes {
+  readonly label: string;
+  /** How a sentence names the time: "2 sessions changed …". */
+  readonly phrase: string;
+  readonly of: (now: Date) => Times;
+}
+
 /** The times that readers ask for, wherever a time can be chosen. */
 export const TIMES = {
-  hour: { label: "Last hour", of: (now: Date) => ({ since: new Date(now.getTime() - HOUR_MS) }) },
-  today: { label: "Today", of: days(0) },
-  yesterday: { label: "Since yesterday", of: days(1) },
-  thisWeek: { label: "This week", of: (now: Date) => ({ since: startOfWeek(now) }) },
-  lastWeek: { label: "Last week", of: (now: Date) => ({ since: startOfWeek(now, 1), until: startOfWeek(now) }) },
-  days7: { label: "7 days", of: days(6) },
-  days30: { label: "30 days", of: days(29) },
-  days90: { label: "90 days", of: days(89) },
-} as const satisfies Readonly<Record<string, { readonly label: string; readonly of: (now: Date) => Times }>>;
+  hour: {
+    label: "Last hour",
+    phrase: "in the last hour",
+    of: (now: Date) => ({ since: new Date(now.getTime() - HOUR_MS) }),
+  },
+  today: { label: "Today", phrase: "today", of: days(0) },
+  yesterday: { label: "Since yesterday", phrase: "since yesterday", of: days(1) },
+  thisWeek: { label: "This week", phrase: "this week", of: (now: Date) => ({ since: startOfWeek(now) }) },
+  lastWeek: {
+    label: "Last week",
+    phrase: "last week",
+    of: (now: Date) => ({ since: startOfWeek(now, 1), until: startOfWeek(now) }),
+  },
+  days7: { label: "7 days", phrase: "in 7 days", of: days(6) },
+  days30: { label: "30 days", phrase: "in 30 days", of: days(29) },
+  days90: { label: "90 days", phrase: "in 90 days", of: days(89) },
+} as const satisfies Readonly<Record<string, NamedTimes>>;
 
 export type TimeName = keyof typeof TIMES;
 

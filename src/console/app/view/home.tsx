@@ -33,7 +33,7 @@ export function Home() {
   return (
     <main class="home">
       <h1>Since yesterday</h1>
-      <Overview />
+      <Overview time="yesterday" />
       {days.map((day) => (
         <section key={day} aria-label={day}>
           <h2 class="cards-day">{day}</h2>

@@ -1,17 +1,21 @@
 import { seeAll, unseenInAll } from "../../state/seen.js";
-import { cutoff } from "../../state/session-filter.js";
-import { nextPageToken, sessions } from "../../state/session-list.js";
+import { mayHoldMore, updateTimes } from "../../state/session-filter.js";
+import { sessions } from "../../state/session-list.js";
+import { TIMES, type TimeName } from "../../state/times.js";
 import { plural } from "../../text/format.js";
 
-/** Says in a line or two what has changed since yesterday and since the last visit. */
-export function Overview() {
-  const from = cutoff("yesterday");
-  const changed = sessions.value.filter(({ updateTime }) => Date.parse(updateTime) >= from);
+/** Says in a line or two what has changed in a time and since the last visit. */
+export function Overview({ time }: { time: TimeName }) {
+  const [from, before] = updateTimes(time);
+  const changed = sessions.value.filter(({ updateTime }) => {
+    const at = Date.parse(updateTime);
+    return at >= from && at < before;
+  });
   const made = changed.filter(({ createTime }) => Date.parse(createTime) >= from);
   const unseen = unseenInAll.value;
   return (
     <p class="muted overview">
-      {changedLine(changed.length, made.length)}
+      {changedLine(changed.length, made.length, time)}
       {unseen > 0 && (
         <>
           {` ${plural(unseen, "message")} since your last visit. `}
@@ -24,10 +28,11 @@ export function Overview() {
   );
 }
 
-/** The list is sorted by changes. When all of it that was read has changed, more may have. */
-function changedLine(changed: number, made: number): string {
-  if (changed === 0) return "Nothing has changed since yesterday.";
-  const isCut = nextPageToken.value !== "" && changed === sessions.value.length;
-  if (isCut) return `More than ${plural(changed, "session")} changed since yesterday.`;
-  return `${plural(changed, "session")} changed since yesterday, ${made} of them new.`;
+/** The list is sorted by changes. While it has not been read back to the beginning of the time, more may have changed. */
+function changedLine(changed: number, made: number, time: TimeName): string {
+  const { phrase } = TIMES[time];
+  const isCut = mayHoldMore(time);
+  if (changed === 0) return `${isCut ? "Nothing that has been read" : "Nothing"} has changed ${phrase}.`;
+  if (isCut) return `More than ${plural(changed, "session")} changed ${phrase}.`;
+  return `${plural(changed, "session")} changed ${phrase}, ${made} of them new.`;
 }

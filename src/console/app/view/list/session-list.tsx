@@ -2,8 +2,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { queryFrom } from "../../state/filter-texts.js";
 import { canSearch } from "../../state/message-search.js";
 import { linkTo, route } from "../../state/route.js";
-import { asTree, filtered, filterText, filterWords, mayHoldMore, treeRows } from "../../state/session-filter.js";
-import { listError, listState, nextPageToken, readMore, retryList, sessions } from "../../state/session-list.js";
+import {
+  asTree,
+  filtered,
+  filterSince,
+  filterText,
+  filterWords,
+  mayHoldMore,
+  treeRows,
+} from "../../state/session-filter.js";
+import { listError, listState, readMore, retryList, sessions } from "../../state/session-list.js";
 import { MAX_FOUND, type SearchProgress, searchProgress } from "../../state/session-search.js";
 import { dayOf, plural } from "../../text/format.js";
 import { Said } from "../said.js";
@@ -42,7 +50,7 @@ export function SessionList() {
 function ListEnd({ found }: { found: number }) {
   const end = useRef<HTMLDivElement>(null);
   const [isReading, setReading] = useState(false);
-  const hasMore = nextPageToken.value !== "" && mayHoldMore.value;
+  const hasMore = mayHoldMore(filterSince.value);
   const isLoading = listState.value === "loading";
   const isEmpty = sessions.value.length === 0 && filterText.value === "";
 

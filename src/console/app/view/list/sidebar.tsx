@@ -144,7 +144,7 @@ function MainList() {
     insteadOfSessions() ?? (
       <main class="list-main">
         <h1 class="unseen">Sessions</h1>
-        <Overview />
+        <Overview time={filterSince.value === "all" ? "yesterday" : filterSince.value} />
         <SessionList />
       </main>
     )

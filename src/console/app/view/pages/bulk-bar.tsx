@@ -40,6 +40,15 @@ export function BulkBar({ table }: { table: SessionTable }) {
       <p role="status">
         {counting === undefined ? stateLine(table, chosen, isAll) : `Counting, ${count(counting)} so far…`}
         {problem && <span class="bad"> {problem}</span>}
+        {chosen > 0 && !isAll && !areAllShown && (
+          <button
+            type="button"
+            class="text-button"
+            onClick={() => table.choose(rows.map(({ sessionId }) => sessionId))}
+          >
+            Choose all that are shown
+          </button>
+        )}
         {chosen > 0 && !isAll && areAllShown && table.next.value !== "" && (
           <button type="button" class="text-button" onClick={() => (table.isAllChosen.value = true)}>
             Choose all that match, not only those shown
