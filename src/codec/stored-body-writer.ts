@@ -98,7 +98,8 @@ function writeText(
 
 /**
  * JSON that is read from its end to its beginning, once, and written as protobuf meanwhile. In this direction every
- * length is known before it has to be written. Nothing becomes a string or an object.
+ * length is known before it has to be written. Nothing becomes a string or an object. The file is long because this is
+ * one grammar, with a method for each kind of value.
  */
 class TextBackwards {
   readonly #source: ViewedBytes;

@@ -6,7 +6,7 @@ import { MOST_WORDS } from "../../src/storage/history/indexed-words.js";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { PostgresLogDatabase, type PostgresOptions } from "../../src/storage/postgres/postgres-log-database.js";
 import { quoted, readPostgresUrl } from "../../src/storage/postgres/postgres-url.js";
-import { SEARCH_INDEXES } from "../../src/storage/postgres/schema.js";
+import { SEARCH_INDEXES } from "../../src/storage/postgres/search-schema.js";
 import { Child } from "../support/child.js";
 import { poll } from "../support/poll.js";
 import { freshSchemaUrl, query, startPostgresServer } from "../support/postgres-server.js";

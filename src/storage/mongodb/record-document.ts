@@ -2,26 +2,25 @@ import type { Document, Long, ObjectId } from "mongodb";
 import type { JsonObject } from "../../domain/json.js";
 import { labelsOf, labelTexts } from "../../domain/labels.js";
 import { titleKey, titleWords } from "../../domain/session-order.js";
-import type {
-  DraftRef,
-  EditMark,
-  Markable,
-  NamedLog,
-  NextRecord,
-  Segment,
-  SessionRecord,
-} from "../history/log-store.js";
+import type { NamedLog, NextRecord, Segment, SessionRecord } from "../history/log-store.js";
 import { sweepTimeOf } from "../history/record-facts.js";
 import { int64 } from "./entry-document.js";
 import { digestsOf, type FeedFields, feedFieldsAfter } from "./record-feed.js";
-
-/** An edit of messages; `single` as in SingleEdit. */
-interface EditDocument {
-  readonly revision: number;
-  readonly kept: number;
-  readonly erased?: true;
-  readonly single?: { readonly kind: "updated" } | { readonly kind: "deleted"; readonly message_id: string };
-}
+import {
+  type DraftDocument,
+  type EditDocument,
+  type Marked,
+  type NamedLogDocument,
+  segmentOf,
+  toDraft,
+  toDraftDocument,
+  toEdit,
+  toEditDocument,
+  toMarkable,
+  toMarked,
+  toNamedLog,
+  toNamedLogDocument,
+} from "./record-parts.js";
 
 /** A session. `_id` is its uid. */
 export interface RecordDocument extends FeedFields {
@@ -74,19 +73,10 @@ export interface RecordDocument extends FeedFields {
   readonly annotations?: readonly Segment[];
   readonly undo: { readonly segments: readonly Segment[]; readonly last_timestamp: Long | number } | null;
   /** Absent in documents of version 0.1.0, which have `side_log` instead. */
-  readonly named_logs?: readonly ({
-    readonly log: string;
-    readonly purpose: NamedLog["purpose"];
-  } & Marked)[];
+  readonly named_logs?: readonly NamedLogDocument[];
   readonly side_log?: string | null;
   /** Absent when there are none. */
-  readonly drafts?: readonly ({
-    readonly log: string;
-    readonly message_id: string;
-    readonly timestamp: Long | number | null;
-    readonly discard_when_abandoned: boolean;
-    readonly end?: DraftRef["end"];
-  } & Marked)[];
+  readonly drafts?: readonly DraftDocument[];
   /** Present when it names drafts, for `listDrafting`. */
   readonly drafting?: true;
   readonly rollovers: { readonly count: number; readonly at_ms: Long | number };
@@ -109,12 +99,6 @@ export interface RecordDocument extends FeedFields {
   readonly sweep_time: Date | null;
   /** Distinguishes a repeated write from another writer's. */
   readonly write: ObjectId;
-}
-
-/** The mark of a sweep, and the bytes that it has found there if they are counted. */
-interface Marked {
-  readonly marked_time?: Date;
-  readonly bytes?: Long | number;
 }
 
 /** The `tombstone` of a living session. */
@@ -201,12 +185,10 @@ export function toRecord(document: RecordDocument): SessionRecord {
     ...(document.annotations && { annotations: document.annotations.map(segmentOf) }),
     undo: undo && { segments: undo.segments.map(segmentOf), lastTimestampMicros: Number(undo.last_timestamp) },
     namedLogs: namedLogsOf(document),
-    drafts: draftsOf(document),
+    drafts: (document.drafts ?? []).map(toDraft),
     rollovers: { count: document.rollovers.count, atMs: Number(document.rollovers.at_ms) },
-    dropped: document.dropped.map((range) => ({ ...segmentOf(range), ...markOf(range) })),
-    edits: document.edits.map(({ revision, kept, erased, single }) => {
-      return { revision, kept, ...(erased && { erased }), ...singleOf(single) };
-    }),
+    dropped: document.dropped.map((range) => ({ ...segmentOf(range), ...toMarkable(range) })),
+    edits: document.edits.map(toEdit),
     sources: [...document.sources],
     forks: document.forks,
     ...(document.restoring && { restoring: true }),
@@ -256,11 +238,11 @@ function givenFields(namespace: string, record: NextRecord, write: ObjectId): Gi
     })),
     ...(record.annotations && { annotations: record.annotations.map(segmentOf) }),
     undo: undo && { segments: undo.segments.map(segmentOf), last_timestamp: int64(undo.lastTimestampMicros) },
-    named_logs: record.namedLogs.map((named) => ({ log: named.log, purpose: named.purpose, ...markedTime(named) })),
-    ...(record.drafts.length > 0 && { drafts: record.drafts.map(draftOf), drafting: true }),
+    named_logs: record.namedLogs.map(toNamedLogDocument),
+    ...(record.drafts.length > 0 && { drafts: record.drafts.map(toDraftDocument), drafting: true }),
     rollovers: { count: record.rollovers.count, at_ms: int64(record.rollovers.atMs) },
-    edits: record.edits.map(editDocument),
-    dropped: record.dropped.map((range) => ({ ...segmentOf(range), ...markedTime(range) })),
+    edits: record.edits.map(toEditDocument),
+    dropped: record.dropped.map((range) => ({ ...segmentOf(range), ...toMarked(range) })),
     sources: [...record.sources],
     ...(record.restoring && { restoring: true }),
     ...(record.bin && {
@@ -299,55 +281,6 @@ function binOf({ delete_time, purge_time, brought_back_as }: RecordDocument): Pa
 }
 
 function namedLogsOf({ named_logs, side_log }: RecordDocument): readonly NamedLog[] {
-  if (named_logs) return named_logs.map((named) => ({ log: named.log, purpose: named.purpose, ...markOf(named) }));
+  if (named_logs) return named_logs.map(toNamedLog);
   return side_log ? [{ log: side_log, purpose: "older" }] : [];
-}
-
-function editDocument({ revision, kept, erased, single }: EditMark): EditDocument {
-  const edit = { revision, kept, ...(erased && { erased }) };
-  if (!single) return edit;
-  const { kind } = single;
-  return { ...edit, single: kind === "deleted" ? { kind, message_id: single.messageId } : { kind } };
-}
-
-function singleOf(single: EditDocument["single"]): Pick<EditMark, "single"> {
-  if (!single) return {};
-  const { kind } = single;
-  return { single: kind === "deleted" ? { kind, messageId: single.message_id } : { kind } };
-}
-
-function draftOf({ log, messageId, timestampMicros, discardWhenAbandoned, end, ...mark }: DraftRef) {
-  return {
-    log,
-    message_id: messageId,
-    timestamp: timestampMicros === null ? null : int64(timestampMicros),
-    discard_when_abandoned: discardWhenAbandoned,
-    ...(end !== undefined && { end }),
-    ...markedTime(mark),
-  };
-}
-
-function draftsOf({ drafts = [] }: RecordDocument): readonly DraftRef[] {
-  return drafts.map((draft) => ({
-    log: draft.log,
-    messageId: draft.message_id,
-    timestampMicros: draft.timestamp === null ? null : Number(draft.timestamp),
-    discardWhenAbandoned: draft.discard_when_abandoned,
-    ...(draft.end !== undefined && { end: draft.end }),
-    ...markOf(draft),
-  }));
-}
-
-function segmentOf({ log, first, last }: Segment): Segment {
-  return { log, first, last };
-}
-
-function markOf({ marked_time, bytes }: Marked): Markable {
-  if (!marked_time) return {};
-  return { markedAtMs: marked_time.getTime(), ...(bytes !== undefined && { bytes: Number(bytes) }) };
-}
-
-function markedTime({ markedAtMs, bytes }: Markable): Marked {
-  if (markedAtMs === undefined) return {};
-  return { marked_time: new Date(markedAtMs), ...(bytes !== undefined && { bytes: int64(bytes) }) };
 }

@@ -3,7 +3,7 @@ import type { SearchScope } from "../../domain/search.js";
 import { MOST_UNINDEXED, type StoreFigures } from "../history/log-store.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
-import { lacksWords } from "./schema.js";
+import { lacksWords } from "./search-schema.js";
 import { namespacesOf } from "./statements.js";
 
 /** Figures of all namespaces in one statement. Each of its parts follows an index, or asks the catalog. */

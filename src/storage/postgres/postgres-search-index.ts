@@ -5,7 +5,7 @@ import { SearchIndexer } from "../history/search-indexer.js";
 import { fromColumn } from "../text-column.js";
 import type { PostgresPool } from "./postgres-pool.js";
 import { quoted } from "./postgres-url.js";
-import { lacksWords } from "./schema.js";
+import { lacksWords } from "./search-schema.js";
 import type { Row } from "./values.js";
 import { wordsColumn } from "./words-column.js";
 

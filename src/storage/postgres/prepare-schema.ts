@@ -12,12 +12,11 @@ import {
   NEWEST_TABLES,
   ownersSql,
   SCHEMA_VERSION,
-  type SEARCH_INDEXES,
   schemaSql,
-  searchIndexSql,
   TABLES,
   upgradeSql,
 } from "./schema.js";
+import { type SEARCH_INDEXES, searchIndexSql } from "./search-schema.js";
 
 type SearchIndex = keyof typeof SEARCH_INDEXES;
 

@@ -42,7 +42,8 @@ export interface ConnectionOptions {
 
 /**
  * One connection. All writes that are waiting at the same moment share one transaction, and thus one commit, whatever
- * their namespace. It waits for a lock of another process without blocking the event loop.
+ * their namespace. It waits for a lock of another process without blocking the event loop. The file is long because a
+ * write goes through all of it: the queue, the shared transaction, and the disk that may be full.
  */
 export class SqliteConnection {
   readonly statements: Statements;

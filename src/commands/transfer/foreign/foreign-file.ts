@@ -48,7 +48,7 @@ interface Conversation {
 /**
  * Sessions of another program in the form of a backup: mended, and written to a temporary file, so that memory holds
  * one conversation at a time and the import can read messages again in any order. Its size on disk is about that of the
- * file.
+ * file. The file is long because all kinds of lines are numbered by one count, in the order in which they are written.
  */
 export class ForeignFile {
   readonly #index = new BackupIndex();
