@@ -75,8 +75,11 @@ export function sessionLink(sessionId: string): string {
 }
 
 export const route = signal<Route>(parseRoute(location.hash));
+/** The address that was read or written last. */
+let known = location.hash;
 
 addEventListener("hashchange", () => {
+  known = location.hash;
   if (ticketIn(location.hash) === ticketText) route.value = parseRoute(location.hash);
   else location.reload();
 });
@@ -92,9 +95,11 @@ export function go(to: Route): void {
 
 /**
  * Keeps the address in step with scrolling. This adds nothing to the browser's history and loads nothing again. Once
- * the address names something else, nothing happens, because this view is about to be replaced.
+ * the address names something else, nothing happens: the page is about to go there. The browser tells of a link that
+ * was clicked a little later, so an address that nobody has read yet counts, even of the same session.
  */
 export function noteWhere(to: Route): void {
-  if (subjectOf(parseRoute(location.hash)) !== subjectOf(to)) return;
+  if (location.hash !== known || subjectOf(parseRoute(known)) !== subjectOf(to)) return;
   history.replaceState(history.state, "", linkTo(to));
+  known = location.hash;
 }
