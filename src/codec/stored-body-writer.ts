@@ -192,6 +192,7 @@ class TextBackwards {
     const size = this.#number();
     this.#expect(QUOTE);
     this.#expectAll(SIZE_KEY);
+    if (!Number.isSafeInteger(size) || size < 0) throw UNRECOGNISED;
     if (size === 0) return;
     this.#writer.varint(size);
     this.#writer.byte(SIZE);

@@ -202,6 +202,17 @@ describe("the text of a body", () => {
     expect([right.isDecoded, wrong.isDecoded]).toEqual([false, true]);
   });
 
+  it.each(["1e999", "1.5", "-1"])("is not recognised when an attachment has a size of %s bytes", (size) => {
+    const attachment = { attachmentId: "a", mediaType: "b", name: "c", size: 12345, sha256: "d" };
+    const right = Buffer.from(
+      MessageBody.of({ parts: [{ id: "", type: "t", text: "x", attachment }] }).encode(),
+    ).toString();
+    expect(right).toContain("12345");
+    const writer = new BackwardWriter();
+    expect(writeStoredParts(writer, MessageBody.stored(right.replace("12345", size)))).toBe(false);
+    expect(writer.length).toBe(0);
+  });
+
   it("that is damaged anywhere never makes the writer fail, and leaves nothing behind when it is not recognised", () => {
     const writer = new BackwardWriter();
     const written = { parts: 0, metadata: 0 };
