@@ -62,10 +62,10 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.page.getByRole("heading", { name: "Another way", level: 1, exact: true }).waitFor();
       await open.page.getByText("Forked here from").waitFor();
       const forkId = decodeURIComponent(/session\/([^?]+)/.exec(open.page.url())?.[1] ?? "");
+      await open.toast("This is the fork").getByRole("button", { name: "Back" }).click();
       expect(await textsOf(forkId)).toEqual(TEXTS.slice(0, 2));
       expect(await call("GET", `/session/${forkId}`)).toMatchObject({ parentId: id, forkPointId: "m1" });
       expect(await textsOf(id)).toEqual(TEXTS);
-      await open.toast("This is the fork").getByRole("button", { name: "Back" }).click();
       await open.page.getByRole("heading", { name: "Nightly import", level: 1 }).waitFor();
       await open.page.locator(".child-forks").getByRole("link", { name: "Another way" }).waitFor();
     });
@@ -85,7 +85,6 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.confirm("Revert");
       await open.message(2).waitFor({ state: "detached" });
       expect(await textsOf(id)).toEqual(TEXTS.slice(0, 2));
-      await picture("reverted");
       await open.toast("2 messages reverted").getByRole("button", { name: "Unrevert" }).click();
       await open.message(3).getByText("A column was added.").waitFor();
       expect(await textsOf(id)).toEqual(TEXTS);
@@ -96,6 +95,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       await open.useTool(1, "Revert to here");
       await open.confirm("Revert");
       await open.toast("2 messages reverted").waitFor();
+      await picture("reverted");
       await open.page.getByRole("button", { name: "reverted: unrevert" }).click();
       await open.toast("2 messages restored").waitFor();
       expect(await open.toast("2 messages reverted").count()).toBe(0);
@@ -223,8 +223,8 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
       const saving = open.page.waitForEvent("download");
       await open.dialog.getByRole("button", { name: format }).click();
       const download = await saving;
-      const saved = await readFile(await download.path(), "utf8");
       await open.toast("4 messages are saved").waitFor();
+      const saved = await readFile(await download.path(), "utf8");
       if (format === "Markdown") {
         expect(download.suggestedFilename()).toBe(`${id}.md`);
         for (const text of TEXTS) expect(saved).toContain(text);

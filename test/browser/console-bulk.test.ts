@@ -76,9 +76,9 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         expect(await labelsOf("s0")).toEqual({ kept: "yes", team: "new", seen: "" });
         expect(await labelsOf("s1")).toEqual({ kept: "yes", team: "new", seen: "" });
         expect(await labelsOf("s2")).toEqual({ kept: "yes" });
-        await open.picture(`${screenName}-bulk-labelled`);
         await undo.click();
         await open.toast("2 sessions labelled as before").waitFor();
+        await open.picture(`${screenName}-bulk-labelled`);
         expect(await labelsOf("s0")).toEqual({ kept: "yes", team: "old" });
         expect(await labelsOf("s1")).toEqual({ kept: "yes" });
       });
@@ -105,8 +105,9 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         await open.dialog.getByRole("heading", { name: "Export 3 sessions?" }).waitFor();
         const saving = open.page.waitForEvent("download");
         await open.confirm("Save the file");
-        const lines = await linesOf(await saving);
+        const saved = await saving;
         await open.toast("3 sessions with 3 messages saved").waitFor();
+        const lines = await linesOf(saved);
         expect(lines[0]).toMatchObject({ format: "session-pool" });
         const sessions = lines.flatMap(({ session }) => session ?? []);
         expect(sessions.map(({ sessionId }) => sessionId).sort()).toEqual(["s0", "s1", "s2"]);
@@ -155,6 +156,7 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         await notes().getByText("Good:").waitFor();
         await open.message(1).getByRole("button", { name: "Bad", exact: true }).click();
         await expect.poll(thumbs).toEqual(["down"]);
+        await notes().getByText("Bad:").waitFor();
         await open.message(1).getByRole("button", { name: "Bad", exact: true }).click();
         await expect.poll(thumbs).toEqual([]);
         await notes().waitFor({ state: "detached" });
@@ -268,8 +270,9 @@ await describeWith("actions on many sessions, and feedback on messages", findBro
         await open.picture(`${screenName}-data-set`);
         const saving = open.page.waitForEvent("download");
         await open.dialog.getByRole("button", { name: "Save" }).click();
-        const lines = await linesOf(await saving);
+        const saved = await saving;
         await open.toast("1 example saved").waitFor();
+        const lines = await linesOf(saved);
         expect(lines).toEqual([
           {
             messages: [

@@ -115,7 +115,7 @@ await describeWith("the console by the keyboard alone", findBrowser, (browserPat
     await press("Enter");
     await isSelected(23);
     await press("t");
-    await open.dialog.getByRole("button", { name: "Today" }).click();
+    await open.dialog.getByRole("button", { name: "Yesterday" }).click();
     await isSelected(0);
   });
 

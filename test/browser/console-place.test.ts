@@ -38,6 +38,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
     onScreen(DESKTOP, async (open) => {
       const tools = open.page.locator(".message-tools");
       await open.openSession("s");
+      await open.isStill();
       await open.message(COUNT - 1).hover();
       await tools.waitFor();
       const text = await open
@@ -205,6 +206,7 @@ await describeWith("places in the console", findBrowser, (browserPath) => {
         await open.page.locator(`article[data-position="${position}"][aria-current="true"]`).waitFor();
         await open.isStill();
         await expect.poll(() => open.page.url()).toBe(`${server.httpUrl}/#/session/s?at=${position}`);
+        await expect.poll(() => open.page.evaluate("noted.length")).toBeGreaterThan(0);
         const noted = await open.page.evaluate("noted");
         expect(new Set(noted as string[])).toEqual(new Set([`#/session/s?at=${position}`]));
       }

@@ -67,7 +67,9 @@ await describeWith("the questions of a reader of the console", findBrowser, (bro
       await place.fill(text);
     };
     const link = (text: string | RegExp) => open.page.getByRole("link", { name: text }).first();
-    const button = (text: string) => open.page.getByRole("button", { name: text, exact: true }).last();
+    /** Those of the page; the list beside it has its own. */
+    const chips = () => open.page.locator(".filter-chips");
+    const button = (text: string) => chips().getByRole("button", { name: text, exact: true });
     const table = (title: string) => open.page.getByRole("region", { name: title, exact: true });
     const first = (title: string) => table(title).locator("tbody tr").first();
     const session = (title: string) => open.page.locator(".session-item").filter({ hasText: title }).first();
@@ -92,7 +94,7 @@ await describeWith("the questions of a reader of the console", findBrowser, (bro
       // The last call of the demo store is less than an hour old, which on a Monday can be in the last week.
       const week = weekOf(Date.now() - HOUR_MS) === weekOf(Date.now()) ? "This week" : "Last week";
       await click(button(week));
-      await open.page.getByRole("button", { name: week, pressed: true }).waitFor();
+      await chips().getByRole("button", { name: week, pressed: true }).waitFor();
       await open.page.getByRole("img", { name: "Cost by day, in USD" }).waitFor();
       await open.page
         .locator(".tiles")
@@ -139,6 +141,7 @@ await describeWith("the questions of a reader of the console", findBrowser, (bro
       // Each screen has its own, because both belong to the same reader.
       await click(session(screen === PHONE ? "Nightly import: ignore the column" : "Release notes for 2.4"));
       await open.isLive();
+      await open.isStill();
       const answer = open.page.locator('article[data-role="assistant"]').last();
       // Over a desktop's message, the pointer is enough; a phone needs a tap.
       if (screen === PHONE) await click(answer.locator(".message-body"));

@@ -178,7 +178,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       expect(page.url()).toMatch(/#\/search\?role=user$/);
       await page.getByRole("combobox", { name: "Which messages" }).selectOption("assistant");
       await page.getByText("No message matches.").waitFor();
-      await page.getByRole("button", { name: "Last hour" }).last().click();
+      await page.locator(".filter-chips").getByRole("button", { name: "Last hour" }).click();
       await page.getByRole("combobox", { name: "Which messages" }).selectOption("user");
       await field().fill("MAPLES");
       await page.getByText("2 messages, the newest first").waitFor();
@@ -194,7 +194,7 @@ await describeWith("the console's search in all sessions", findBrowser, (browser
       await page.getByRole("heading", { name: "Messages of all sessions" }).waitFor();
       await page.getByText("Choose whose sessions, which messages or a time").waitFor();
       expect(await field().count()).toBe(0);
-      await page.getByRole("button", { name: "Today" }).last().click();
+      await page.locator(".filter-chips").getByRole("button", { name: "Today" }).click();
       await page.getByText("No message matches.").waitFor();
     });
   });

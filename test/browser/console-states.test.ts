@@ -322,7 +322,7 @@ await describeWith("the states of the console", findBrowser, (browserPath) => {
       await page.getByRole("heading", { name: "Not found" }).waitFor();
       await page.getByRole("link", { name: "All sessions" }).last().click();
       await page.getByRole("link", { name: "Title of a" }).first().waitFor();
-      await shown.openSession("a", "?m=gone");
+      await shown.goTo("/session/a?m=gone");
       await shown.toast("That message cannot be shown").waitFor();
       await shown.openSession("a", "?at=999999");
       await shown.message(0).waitFor();

@@ -108,6 +108,7 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
       await sharing.dialog.getByText("can read this session and what is added to it until").waitFor();
       await sharing.expectNoSideways();
       await picture("share");
+      const end = new Date(Date.now() + 7 * 24 * HOUR_MS);
       await sharing.dialog.getByRole("button", { name: "Create a link" }).click();
       await sharing.dialog.getByRole("button", { name: "Copy", exact: true }).click();
       await sharing.dialog.getByText("The link is copied").waitFor();
@@ -122,7 +123,6 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
       page.on("request", (request) => requests.push(request));
       await page.goto(link);
       await tab.isLive();
-      const end = new Date(Date.now() + 7 * 24 * HOUR_MS);
       const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeZone: "UTC" }).format(end);
       await page.getByText(`Read only, until ${day}`).waitFor();
       await page.getByRole("heading", { name: id("shared"), level: 1 }).waitFor();
@@ -183,7 +183,8 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
       await picture("write");
       await page.keyboard.press("Control+Enter");
       await tab.message(1).getByText("in two lines").waitFor();
-      expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
+      // The watch may tell of the message before the request that has sent it is answered.
+      await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
       await page.getByLabel("Message", { exact: true }).fill("And more");
       await page.getByRole("button", { name: "Send" }).click();
       await tab.message(2).getByText("And more").waitFor();
@@ -227,6 +228,7 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
       await page.unroute(/\/message$/);
       await page.getByRole("button", { name: "Send" }).click();
       await page.getByRole("alert").waitFor({ state: "detached" });
+      await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe("");
       expect((await call("GET", `${path("lost")}/message`)).messages).toHaveLength(2);
     });
 
@@ -277,7 +279,7 @@ await describeWith("links to one session", findBrowser, (browserPath) => {
       }
       await page.getByRole("heading", { name: "This link has expired" }).waitFor();
       expect(await page.getByLabel("What you had written was not sent").inputValue()).toBe("Too slow");
-      expect(await page.title()).toBe("session-pool");
+      await expect.poll(() => page.title()).toBe("session-pool");
       expect(await page.evaluate("document.activeElement.textContent")).toBe("This link has expired");
       await picture("expired");
       await page.reload();

@@ -89,7 +89,7 @@ await describeWith("the console", findBrowser, (browserPath) => {
       await page.getByRole("navigation", { name: "Sessions" }).locator('a[href="#/session/ferry"]').click();
       await isLive();
       await page.locator(`article[data-position="${CONVERSATION.length - 1}"]`).waitFor();
-      expect(await page.title()).toBe("Fähren 京都 · session-pool");
+      await expect.poll(() => page.title()).toBe("Fähren 京都 · session-pool");
       await expectNoSideways();
       await picture("session-end");
     });

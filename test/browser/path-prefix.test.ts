@@ -84,6 +84,7 @@ await describeWith("behind a proxy that puts servers below paths of its own", fi
     await tab.picture("path-prefix");
     // A deep link names the message, below the path of the proxy.
     await tab.useTool(1, "Copy a link to this message");
+    await tab.toast("The link is copied").waitFor();
     const link = await tab.page.evaluate("navigator.clipboard.readText()");
     expect(link).toBe(`${nginx.url}/pool/#/session/a%20b?m=m1`);
     await tab.page.goto("about:blank");
