@@ -7,8 +7,8 @@ const LEAST_STALL_MS = 3000;
 const MOST_STALL_MS = 10_000;
 /** The time that passes at most until a stall is noticed and the process has been ended. */
 const NOTICE_MS = 3 * BEAT_MS;
-/** How long after its own limit the process is ended, if it has not ended itself. */
-const GRACE_MS = 200;
+/** How long after its own limit the process is ended. On a busy machine it may end itself a little late. */
+const GRACE_MS = 2000;
 
 /**
  * Ends the process from a second thread when the main one no longer can. It hears no signals then, because a signal is
