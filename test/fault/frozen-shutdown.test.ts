@@ -128,7 +128,8 @@ describe.each([
 });
 
 describe.skipIf(!server?.process)("on a MongoDB that no longer answers", () => {
-  it("serve logs what it could not write to the store", async () => {
+  // What it ends with depends on whether a busy machine lets it close within a second of its deadline.
+  it("serve logs what it could not write to the store", { retry: 2 }, async () => {
     let hasStopped = false;
     // The update time of a session is written a moment after its messages. By then the store no longer answers.
     const proxy = await startMongoProxy(server?.process?.port ?? 0, {

@@ -57,21 +57,24 @@ describe.skipIf(!server)("a PostgreSQL server that breaks the protocol", () => {
   it.each(Object.entries(BROKEN))("and sends %s is no harm to the next call", async (_what, bytes) => {
     broken = bytes;
     const code = expect.stringMatching(/^(unavailable|deadline_exceeded|internal)$/);
-    const call = { deadlineMs: Date.now() + 1000 };
-    // It may have been sent again on another connection.
-    await provider.getSession("s", call).catch((error) => expect(error).toMatchObject({ code }));
-    expect(broken).toBeUndefined();
+    // A call of a busy machine may end before it has an answer. Then the next one meets what is broken.
+    for (let afterMs = 1000; broken !== undefined; afterMs *= 2) {
+      const call = { deadlineMs: Date.now() + afterMs };
+      // It may have been sent again on another connection.
+      await provider.getSession("s", call).catch((error) => expect(error).toMatchObject({ code }));
+    }
     expect(await provider.getSession("s")).toMatchObject({ sessionId: "s" });
   });
 
   it.each(Object.entries(BROKEN))("and sends %s at the start is refused", { timeout: 60_000 }, async (_what, bytes) => {
     broken = bytes;
     const code = expect.stringMatching(/^(unavailable|internal|failed_precondition)$/);
-    await PostgresStorageProvider.open(url.href, { timeoutMs: 1000 }).then(
-      (opened) => opened.close(),
-      (error) => expect(error).toMatchObject({ code }),
-    );
-    expect(broken).toBeUndefined();
+    for (let timeoutMs = 1000; broken !== undefined; timeoutMs *= 2) {
+      await PostgresStorageProvider.open(url.href, { timeoutMs }).then(
+        (opened) => opened.close(),
+        (error) => expect(error).toMatchObject({ code }),
+      );
+    }
   });
 });
 

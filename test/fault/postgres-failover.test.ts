@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, type TestContext } from "vitest";
 import { LogHistoryProvider } from "../../src/storage/history/log-history-provider.js";
 import { PostgresLogDatabase } from "../../src/storage/postgres/postgres-log-database.js";
 import { Child } from "../support/child.js";
+import { poll } from "../support/poll.js";
 import { type PostgresPair, startPostgresPair } from "../support/postgres-pair.js";
 import { query, startOwnPostgresServer } from "../support/postgres-server.js";
 import { runServices } from "./chaos-services.js";
@@ -78,8 +79,9 @@ it.for([
   };
   await expect.poll(answer).toMatchObject({ position: 1 });
   expect(failures).toBeGreaterThanOrEqual(1);
-  // The second call may take another connection of before, because the first one has a second to come back.
-  expect(failures).toBeLessThanOrEqual(2);
+  // The second call may take another connection of before, because the first one has a second to come back. Two more
+  // may be late on a busy machine. If each connection had to fail by itself, all of them would.
+  expect(failures).toBeLessThanOrEqual(CONNECTIONS / 2);
   await say(await open(pair.standby), "other");
   expect(await idsIn(provider)).toEqual(["before", "after", "other"]);
 });
@@ -141,6 +143,8 @@ it("an asynchronous standby lacks the last messages, and histories go on from wh
   await writer.createSession({ sessionId: "s" });
   for (const id of ["m0", "m1", "m2"]) await say(writer, id);
   expect(await idsIn(other)).toEqual(["m0", "m1", "m2"]);
+  const received = "SELECT FROM pg_stat_replication WHERE flush_lsn >= pg_current_wal_flush_lsn()";
+  await poll(async () => (await query(pair.primary.url, received)).length === 1, "the standby has the messages");
   await pair.cutReplication();
   // These are acknowledged, and the standby never gets them.
   for (const id of ["m3", "m4"]) await say(writer, id);

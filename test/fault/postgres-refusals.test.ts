@@ -39,10 +39,10 @@ afterEach(async () => {
   await admin?.query("ALTER ROLE session_pool RESET ALL");
 });
 
-async function open(parameters: Record<string, string>): Promise<void> {
+async function open(parameters: Record<string, string>, timeoutMs = LIMIT_MS): Promise<void> {
   await database?.close();
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  database = await PostgresLogDatabase.connect(url.href, { timeoutMs: LIMIT_MS });
+  database = await PostgresLogDatabase.connect(url.href, { timeoutMs });
   store = database.namespace("default");
   s = schemaOf(database);
 }
@@ -66,6 +66,9 @@ async function setForRole(setting: string): Promise<void> {
 
 describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
   it("is repeated after a deadlock", async () => {
+    await open({}, 60_000);
+    // A statement looks for a deadlock once. By then, the other client has to wait as well.
+    await setForRole("deadlock_timeout = '4s'");
     await fill(store, "u.1", 1, 2);
     // The append locks the record and then the message, and the other client does so the other way round.
     await admin.query(`CREATE FUNCTION ${s}.wait() RETURNS trigger LANGUAGE plpgsql AS
@@ -102,7 +105,7 @@ describe.skipIf(!server)("a statement that PostgreSQL refuses", () => {
 
   it.each([
     ["lock_timeout = 100", "A lock in PostgreSQL was not free in time"],
-    ["statement_timeout = 300", "PostgreSQL is not available"],
+    ["statement_timeout = 2000", "PostgreSQL is not available"],
   ])("ends as `unavailable` because of the role's %s, and the connection goes on", async (setting, message) => {
     await fill(store, "u.1", 1, 2);
     await setForRole(setting);
