@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { makeCertificate } from "../support/certificate.js";
 import { run } from "../support/child.js";
+import { freePort } from "../support/free-port.js";
 import { startTestServer } from "../support/server.js";
 
 it("health succeeds when the server is ready, over HTTP or TLS as its flags say, and fails otherwise", async () => {
@@ -11,7 +12,8 @@ it("health succeeds when the server is ready, over HTTP or TLS as its flags say,
   const tls = { certPath: join(folder, "cert.pem"), keyPath: join(folder, "key.pem") };
   await makeCertificate(tls);
   for (const config of [{}, { tls }]) {
-    const server = await startTestServer(config);
+    const httpAddress = { host: "127.0.0.1", port: await freePort() };
+    const server = await startTestServer({ ...config, httpAddress });
     const env = { SESSION_POOL_HTTP_ADDRESS: `0.0.0.0:${server.httpPort}` };
     const secure = { ...env, SESSION_POOL_TLS_CERT: tls.certPath };
     const [good, bad] = "tls" in config ? [secure, env] : [env, secure];

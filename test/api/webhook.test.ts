@@ -7,6 +7,7 @@ import type { ServeConfig } from "../../src/config/config.js";
 import { hashRandomKey } from "../../src/server/auth/key-hash.js";
 import { MemoryLogDatabase } from "../../src/storage/memory/memory-log-database.js";
 import type { MemoryLogStore } from "../../src/storage/memory/memory-log-store.js";
+import { freePort } from "../support/free-port.js";
 import { poll } from "../support/poll.js";
 import { TEST_CONFIG } from "../support/server.js";
 import { TestLogger } from "../support/test-logger.js";
@@ -17,7 +18,7 @@ const secretFile = join(folder, "secret");
 writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const SOON = { lease: { renewMs: 20, expireMs: 60_000 }, firstRetryMs: 10, timeoutMs: 300 };
+const SOON = { lease: { renewMs: 20, expireMs: 60_000 }, firstRetryMs: 10, timeoutMs: 3000 };
 
 let receiver: WebhookReceiver;
 let url: string;
@@ -214,7 +215,7 @@ describe("the webhook", () => {
   });
 
   it("logs no secret and no credentials", async () => {
-    const { port } = receiver;
+    const port = await freePort();
     await receiver.stop();
     const url = `http://user:pass%20word@127.0.0.1:${port}/secret-path?token=secret-token`;
     const service = await serve({ webhook: { url, secretFile } });

@@ -133,7 +133,7 @@ describe("a draft", () => {
   });
 
   it("does not end while its writer waits for longer than the timeout of drafts", async () => {
-    const impatient = await startTestServer({ draftTimeoutMs: 4000 });
+    const impatient = await startTestServer({ draftTimeoutMs: 8000 });
     try {
       const waiting = createSessionPoolClient({ baseUrl: impatient.httpUrl });
       const draft = await waiting.startDraft("s", assistant("waits"), { createSession: true });

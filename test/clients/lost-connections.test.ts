@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { createSessionPoolClient, text, textOf } from "../../clients/typescript/src/index.js";
 import { Child } from "../support/child.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
+import { freePort } from "../support/free-port.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const MESSAGES = 120;
@@ -60,8 +61,10 @@ describe.each(TRANSPORTS)("a client over %s", (_name, port, transport) => {
   it("goes on after the server was killed and started again", async () => {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-killed-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
+    const [http, grpc] = [await freePort(), await freePort()].map((free) => `127.0.0.1:${free}`) as [string, string];
     const storage = ["--storage", `sqlite:${join(folder, "sessions.db")}`];
-    const first = await Child.serve(...storage);
+    const args = [...storage, "--http-address", http, "--grpc-address", grpc];
+    const first = await Child.serve(...args);
     const baseUrl = port === "http" ? first.httpUrl : `http://${first.grpcAddress}`;
     const client = clientAt(baseUrl, transport);
     await client.append("s", text("user", "before"), { createSession: true });
@@ -74,8 +77,7 @@ describe.each(TRANSPORTS)("a client over %s", (_name, port, transport) => {
     const next = nextText();
     first.child.kill("SIGKILL");
     await first.child.ended();
-    const addresses = ["--http-address", new URL(first.httpUrl).host, "--grpc-address", first.grpcAddress];
-    const again = await Child.serve(...storage, ...addresses);
+    const again = await Child.serve(...args);
     onTestFinished(async () => {
       again.child.kill("SIGKILL");
       await again.child.ended();
