@@ -127,13 +127,15 @@ describe("the audit log of a server", () => {
       { front: "openai", name: "writer", action: "CreateSession", sessionId: expect.any(String), result: "ok" },
       { front: "openai", name: "reader", action: "CreateSession", result },
     ]);
-    // The page of another origin, and the owner that asked for metrics.
-    expect(attempts.filter((line) => line.action === "refused" && line.result === result)).toHaveLength(1);
+    await Promise.all(Array.from({ length: 20 }, () => send(`spt_${SECRET}`, "GET", "/session/s")));
     await server.stop();
-    expect(taken().map((line) => [line.result, line.count])).toEqual([
-      ["unauthenticated", 3],
-      [result, undefined],
-    ]);
+    // Lines that repeat are written as one with a count, once a second and when the server stops.
+    const refused = [...attempts, ...taken()].filter(({ action }) => action === "refused");
+    const times = (of: string) =>
+      refused.reduce((sum, line) => sum + (line.result === of ? Number(line.count ?? 1) : 0), 0);
+    // Those denied are the page of another origin, and the owner that asked for metrics.
+    expect([times("unauthenticated"), times(result)]).toEqual([23, 2]);
+    expect(refused.length).toBeLessThan(20);
   });
 
   it("never has content, keys or tickets, and is its user's alone", () => {

@@ -91,10 +91,12 @@ describe.skipIf(!server)("a service on PostgreSQL", () => {
       "fsync is off in PostgreSQL: a crash of the machine can lose or damage everything",
       "full_page_writes is off in PostgreSQL: a crash of the machine can damage the database",
     ];
-    const answer = await fetch(`${httpUrl}/readyz`);
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toBe(["ok", ...risks.map((risk) => `warning: ${risk}`), ""].join("\n"));
-    for (const risk of risks) expect(child.stderr).toContain(risk);
+    const readyz = async () => {
+      const answer = await fetch(`${httpUrl}/readyz`);
+      return [answer.status, await answer.text()];
+    };
+    await expect.poll(readyz).toEqual([200, ["ok", ...risks.map((risk) => `warning: ${risk}`), ""].join("\n")]);
+    for (const risk of risks) await expect.poll(() => child.stderr).toContain(risk);
   });
 
   it("is not ready while the server is read-only, and starts on no such server", async () => {
@@ -107,8 +109,9 @@ describe.skipIf(!server)("a service on PostgreSQL", () => {
     // On a busy machine the store may first not answer in time.
     await poll(async () => (await said()) === refusal, "it says that the server is read-only");
     const headers = { ...JSON_TYPE, "connect-timeout-ms": "2000" };
-    const creating = await fetch(`${httpUrl}/session`, { method: "POST", headers, body: '{"sessionId":"s"}' });
-    expect(creating.status).toBe(503);
+    const create = async () =>
+      (await fetch(`${httpUrl}/session`, { method: "POST", headers, body: '{"sessionId":"s"}' })).status;
+    await expect.poll(create).toBe(503);
     const { code, stderr } = await run(["serve", ...PORTS, "--storage", freshSchemaUrl(server!)]);
     expect([code, stderr]).toEqual([1, "session-pool: PostgreSQL is a standby, or read-only\n"]);
     await set("default_transaction_read_only", "off");

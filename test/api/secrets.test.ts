@@ -134,9 +134,8 @@ it("the server warns at start when no audience of tokens is configured", async (
   const jwks = join(folder, "jwks.json");
   writeFileSync(jwks, '{"keys":[]}');
   const { child } = await Child.serve("--storage", "memory:", "--jwks", jwks);
-  expect(child.stderr).toContain("Without --jwt-audience");
   child.kill("SIGTERM");
-  await child.ended();
+  expect((await child.ended()).stderr).toContain("Without --jwt-audience");
 });
 
 /** Receives the traces of a server. */

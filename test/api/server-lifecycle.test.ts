@@ -197,10 +197,12 @@ describe("several workers", () => {
       expect((await fetch(`${httpUrl}/session/w${i}`, { headers: { connection: "close" } })).status).toBe(200);
       grpc.close();
     }
-    const metrics = await (await fetch(`${httpUrl}/metrics`)).text();
-    expect(metrics).toContain(
-      'session_pool_calls_total{method="sessionpool.v1.SessionService/CreateSession",front="grpc",code="ok"} 6',
-    );
+    const metrics = async () => (await fetch(`${httpUrl}/metrics`)).text();
+    await expect
+      .poll(metrics)
+      .toContain(
+        'session_pool_calls_total{method="sessionpool.v1.SessionService/CreateSession",front="grpc",code="ok"} 6',
+      );
     expect(workerPids(child)).toHaveLength(2);
     child.kill("SIGTERM");
     expect(await child.ended()).toMatchObject({ code: 0 });
@@ -245,13 +247,13 @@ describe("several workers", () => {
       await grpc.call(TodoService, "ListTodos", { sessionId: "any" });
       grpc.close();
     }
-    expect(await calls()).toBe("4");
+    await expect.poll(calls).toBe("4");
     process.kill(one!, "SIGSTOP");
     // The first of two connections may go to the worker that stands still.
     expect(await Promise.any([calls(), calls()])).toBe("4");
     process.kill(one!, "SIGKILL");
     await poll(() => workerPids(child).every((pid) => pid !== one), "the worker has ended");
-    expect(await calls()).toBe("4");
+    await expect.poll(calls).toBe("4");
     expect(workerPids(child)).toContain(two);
     child.kill("SIGTERM");
     expect(await child.ended()).toMatchObject({ code: 0 });

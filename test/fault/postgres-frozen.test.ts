@@ -34,8 +34,8 @@ async function open(): Promise<PostgresLogDatabase> {
   return opened;
 }
 
-/** Has a connection at hand, so that a call is sent before it ends. */
-async function freeze(): Promise<void> {
+/** Resolves when the server goes on after an earlier case. */
+async function untilAnswered(): Promise<void> {
   await poll(
     () =>
       store.ping().then(
@@ -44,6 +44,11 @@ async function freeze(): Promise<void> {
       ),
     "the server answers",
   );
+}
+
+/** Has a connection at hand, so that a call is sent before it ends. */
+async function freeze(): Promise<void> {
+  await untilAnswered();
   await server!.process.freeze();
 }
 
@@ -61,6 +66,7 @@ describe.skipIf(!server)("on a frozen server, the store", () => {
     "ends calls without a deadline as `unavailable`, also those that wait for a turn or a connection",
     SOON,
     async () => {
+      await untilAnswered();
       await fill(store, "back.1", 1, 1);
       await freeze();
       const ends: string[] = [];
@@ -76,20 +82,16 @@ describe.skipIf(!server)("on a frozen server, the store", () => {
       await Promise.all([...writes, ...reads, last]);
       expect(ends).toEqual([...Array.from({ length: 10 }, () => "first: unavailable"), "last: unavailable"]);
       server!.process.thaw();
-      await poll(
-        () =>
-          store.ping().then(
-            () => true,
-            () => false,
-          ),
-        "the server answers",
-      );
-      // Meanwhile it may have stored what it was sent while it was frozen.
-      const stored = await seqs(store, "back.1", 1, 9);
-      expect(stored).toEqual(stored.map((_, i) => i + 1));
-      expect(stored.length).toBeLessThanOrEqual(2);
-      const next = stored.length + 1;
-      expect(await store.append("back.1", next, [entry("back.1", next, { id: "next" })])).toBe(1);
+      await untilAnswered();
+      const appendNext = async () => {
+        const stored = await seqs(store, "back.1", 1, 9);
+        expect(stored).toEqual(stored.map((_, i) => i + 1));
+        expect(stored.length).toBeLessThanOrEqual(2);
+        const next = stored.length + 1;
+        return store.append("back.1", next, [entry("back.1", next, { id: "next" })]);
+      };
+      // It may have stored what it was sent while it was frozen, or does so only now and takes the place.
+      expect((await appendNext()) || (await appendNext())).toBe(1);
       const pool = "SELECT pid FROM pg_stat_activity WHERE application_name = 'session-pool'";
       await poll(async () => (await query(server!.url, pool)).length <= CONNECTIONS, "no backend is left over");
     },

@@ -177,7 +177,7 @@ describe.skipIf(!server)("a new schema", () => {
       child.stdout.on("data", (chunk) => {
         output += chunk;
       });
-      return { child, output: () => output, ended: once(child, "exit") };
+      return { child, output: () => output, ended: once(child, "close") };
     });
     await poll(() => children.every(({ output }) => output().includes("ready")), "all processes are ready");
     for (const { child } of children) child.stdin.write("go\n");

@@ -12,7 +12,8 @@ export interface UserRequest {
   readonly names: readonly string[];
 }
 
-const SESSIONS = 6;
+/** How many sessions of each user there can be. */
+export const SESSIONS = 6;
 const MESSAGES = 24;
 const ATTACHMENTS = 3;
 const BEGIN_MS = Date.UTC(2020, 0, 1);

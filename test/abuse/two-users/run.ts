@@ -10,7 +10,7 @@ import { newTicketSecret } from "../../../src/server/auth/ticket-secrets.js";
 import { seededRandom } from "../../simulation/random.js";
 import { startTestServer, type TestServer } from "../../support/server.js";
 import { type Answer, checkSilent, comparable } from "./answers.js";
-import { Requests, type UserRequest } from "./requests.js";
+import { Requests, SESSIONS, type UserRequest } from "./requests.js";
 
 export interface TwoUsersReport {
   readonly requests: number;
@@ -86,6 +86,7 @@ class UserRun {
   readonly #other: User;
   readonly #urls: { readonly shared: string; readonly alone: string };
   readonly #requests: Requests;
+  #nextWatched = 0;
   #watch: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
 
   constructor(user: User, other: User, urls: { readonly shared: string; readonly alone: string }, seed: number) {
@@ -152,10 +153,14 @@ class UserRun {
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
   }
 
-  /** Watches another session: the user's own, and in vain the other's. */
+  /** Watches the next of the user's own sessions that is there, and in vain the other's. */
   async #watchAnew(): Promise<void> {
     await this.#endWatch();
-    const number = this.watched % 6;
+    for (let tried = 0; tried < SESSIONS && this.#watch === undefined; tried++)
+      await this.#tryToWatch(this.#nextWatched++ % SESSIONS);
+  }
+
+  async #tryToWatch(number: number): Promise<void> {
     const path = (word: string) => `${this.#urls.shared}/session/${word}-s${number}/message:watch?fromPosition=0`;
     const foreign = await this.#send(path(this.#other.word), { method: "GET", path: "", names: [] });
     checkSilent(foreign, this.#other.word, [`${this.#other.word}-s${number}`]);
@@ -163,6 +168,7 @@ class UserRun {
     const stop = new AbortController();
     const headers = { authorization: `Bearer ${this.#user.key}`, accept: "application/x-ndjson" };
     const answer = await fetch(path(this.#user.word), { headers, signal: stop.signal });
+    if (answer.status === 404) return answer.body?.cancel();
     const ended = this.#read(answer).catch((error: unknown) => {
       if (!stop.signal.aborted) throw error;
     });

@@ -4,6 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { Metadata, type ServerInterceptor, Server as ServerOfPackage, type ServerOptions } from "@grpc/grpc-js";
 import { headersOf } from "../../../src/server/grpc/adjust-headers.js";
+import { readDeadline } from "../../../src/server/http/start-call.js";
 import { headersSeen, show } from "./seen.js";
 
 export * from "@grpc/grpc-js";
@@ -34,11 +35,12 @@ const observe: ServerInterceptor = (_method, given) => {
     const told = error === undefined ? status : { code: error.code as number, details: error.rawMessage };
     (own("sendStatus") as Call["sendStatus"]).call(this, { ...told, metadata });
   };
-  const deadlineMs = Number(call.getDeadline());
+  const received = headersOf(call.stream);
   show({
-    headers: headersSeen(headersOf(call.stream)),
+    headers: headersSeen(received),
     query: new URLSearchParams(),
-    timeoutMs: Number.isFinite(deadlineMs) ? deadlineMs - Date.now() : undefined,
+    // Not what is left of the deadline: the runner allows only half a second to have passed.
+    timeoutMs: Number.isFinite(Number(call.getDeadline())) ? readDeadline(received, 0) : undefined,
     add(moreHeaders, moreTrailers) {
       headers = moreHeaders;
       trailers = moreTrailers;
