@@ -140,7 +140,10 @@ export interface SessionPoolClient {
 }
 
 export interface TicketOptions {
-  /** `read` may do what reads the session; `write` may also append and update messages, and write drafts. */
+  /**
+   * `read` may do what reads the session; `write` may also append and update messages, write drafts, upload and delete
+   * attachments, and write annotations.
+   */
   readonly scope: "read" | "write";
   /** At most 30 days ahead; one hour from now when absent. */
   readonly expireTime?: Date;

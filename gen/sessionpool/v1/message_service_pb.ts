@@ -1769,11 +1769,11 @@ export const MessageService: GenService<{
    * Appends a message. Once the call has been answered, the message survives a crash.
    *
    * A retry is safe: if the session already has a message with this `id` and the same content (role, parts, metadata,
-   * and the timestamp if this call sets one), nothing is stored, and the answer names that message's current position,
-   * whatever `expected_position` says. A message older than the last one is inserted where its timestamp belongs. A
-   * timestamp more than 5 minutes ahead of the service's clock is `invalid_argument`. Errors: `already_exists` (the
-   * session has the id with other content), `aborted` (the message would not get `expected_position`; the text names
-   * the position that it would get).
+   * usage, and the timestamp if this call sets one), nothing is stored, and the answer names that message's current
+   * position, whatever `expected_position` says. A message older than the last one is inserted where its timestamp
+   * belongs. A timestamp more than 5 minutes ahead of the service's clock is `invalid_argument`. Errors:
+   * `already_exists` (the session has the id with other content), `aborted` (the message would not get
+   * `expected_position`; the text names the position that it would get).
    *
    * With `create_session`, a missing session is created instead of answering `not_found`; if many calls ask for this at
    * once, one of them creates it. The session stays, empty, if the append is then `aborted`.

@@ -1249,11 +1249,11 @@ export const SessionService: GenService<{
    * after it has looked at 10,000 sessions in vain: the page then holds fewer sessions than `limit`, or none, and its
    * token goes on.
    *
-   * An append moves the update time that lists show. On SQLite and in memory, it does so together with the messages, to
-   * within a second. On MongoDB, the time follows about a second later; if the process that appended ends before that,
-   * lists show a time that is at most a minute older than the last message acknowledged. Errors: `invalid_argument` (a
-   * token of a list with other filters or another order, an `order_by` that names no order, `updated_since` after
-   * `updated_until`, a `title` without letters and digits).
+   * An append moves the update time that lists show. On SQLite, on PostgreSQL and in memory, it does so together with
+   * the messages, to within a second. On MongoDB, the time follows about a second later; if the process that appended
+   * ends before that, lists show a time that is at most a minute older than the last message acknowledged. Errors:
+   * `invalid_argument` (a token of a list with other filters or another order, an `order_by` that names no order,
+   * `updated_since` after `updated_until`, a `title` without letters and digits).
    *
    * @generated from rpc sessionpool.v1.SessionService.ListSessions
    */
@@ -1347,10 +1347,11 @@ export const SessionService: GenService<{
    * link for others.
    *
    * It is sent like a key, or as the parameter `ticket` in the query of a GET request. With the scope `read` it may do
-   * what reads this session; with `write` it may also append and update messages and write drafts. Anything else is
-   * `permission_denied`. It ends at its `expire_time`, with RevokeTickets, when the session is deleted or gets another
-   * owner, and when the server's secret is replaced; it outlives the key that made it. Errors: `not_found`,
-   * `invalid_argument` (`scope` or `expire_time`), `failed_precondition` (the server has no secret for tickets).
+   * what reads this session; with `write` it may also append and update messages, write drafts, upload and delete
+   * attachments, and write annotations. Anything else is `permission_denied`. It ends at its `expire_time`, with
+   * RevokeTickets, when the session is deleted or gets another owner, and when the server's secret is replaced; it
+   * outlives the key that made it. Errors: `not_found`, `invalid_argument` (`scope` or `expire_time`),
+   * `failed_precondition` (the server has no secret for tickets).
    *
    * @generated from rpc sessionpool.v1.SessionService.CreateTicket
    */

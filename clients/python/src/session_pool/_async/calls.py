@@ -42,8 +42,9 @@ class Calls:
     messages: MessageServiceAsyncStub
     """The stub with every RPC of MessageService, for the messages of `sessionpool.v1.message_service_pb2`."""
     annotations: AnnotationServiceAsyncStub
-    usage: UsageServiceAsyncStub
     """The stub with every RPC of AnnotationService, for the messages of `sessionpool.v1.annotation_service_pb2`."""
+    usage: UsageServiceAsyncStub
+    """The stub with every RPC of UsageService, for the messages of `sessionpool.v1.usage_service_pb2`."""
     attachments: AttachmentServiceAsyncStub
     """The stub with every RPC of AttachmentService, for the messages of `sessionpool.v1.attachment_service_pb2`."""
     todos: TodoServiceAsyncStub
