@@ -213,6 +213,18 @@ it("an erasure that stopped half way is completed by the next one", async () => 
   expect(held([secretOf(0, 0)])).toEqual([]);
 });
 
+it("no file contains the name of an owner who was erased", async () => {
+  const provider = new LogHistoryProvider(database.namespace("default"));
+  for (let s = 0; s < SESSIONS; s++) {
+    await provider.createSession({ sessionId: `s${s}`, owner: s % 2 === 0 ? "owner-ada" : "owner-bob" });
+    await provider.logMessages(`s${s}`, [messageOf(s, 0)]);
+  }
+  await provider.deleteSession("s0");
+  expect(held(["owner-ada", "owner-bob"])).toEqual(["owner-ada", "owner-bob"]);
+  await provider.eraseOwner("owner-ada");
+  expect(held(["owner-ada", "owner-bob"])).toEqual(["owner-bob"]);
+});
+
 function textPart(text: string) {
   return { id: "p", type: "text", text };
 }

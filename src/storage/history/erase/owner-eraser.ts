@@ -63,7 +63,8 @@ export class OwnerEraser {
     }
     await this.#parts.removal.removeDoomed((record) => erasure.places.within(openSegments(record)) !== null, options);
     await context.store.cleanFiles?.(options);
-    await this.#release(erasure);
+    // What the files hold of the tombstones of before names the owner.
+    if (await this.#release(erasure)) await context.store.cleanFiles?.(options);
     return { sessions: recordsOf(erasure).length, copies: erasure.places.count };
   }
 
@@ -190,13 +191,20 @@ export class OwnerEraser {
     }
   }
 
-  /** Removes the owner from the tombstones, which have nothing left of it. Another call need not look at them again. */
-  async #release(erasure: Erasure): Promise<void> {
+  /**
+   * Removes the owner from the tombstones, which have nothing left of it. Another call need not look at them again.
+   * Resolves to whether there were any.
+   */
+  async #release(erasure: Erasure): Promise<boolean> {
     const { replacer, context } = this.#parts;
+    let isChanged = false;
     for (const { uid } of recordsOf(erasure)) {
       const record = await context.store.readRecordByUid(uid, erasure.options);
-      if (record?.deleted) await replacer.replace(record, { ...nextOf(record), owner: undefined }, erasure.options);
+      if (!record?.deleted) continue;
+      await replacer.replace(record, { ...nextOf(record), owner: undefined }, erasure.options);
+      isChanged = true;
     }
+    return isChanged;
   }
 }
 
