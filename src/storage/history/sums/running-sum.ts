@@ -1,10 +1,11 @@
+import { permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import type { GroupValues, UsageQuery, UsageRow } from "../../../domain/usage-groups.js";
 import type { HistoryContext } from "../heads.js";
 import { openSegments } from "../read/pieces.js";
 import { GroupTable } from "./group-table.js";
 import { GroupFinder } from "./group-values.js";
-import { SessionQueue } from "./session-queue.js";
+import { isListed, SessionQueue } from "./session-queue.js";
 import { type Adder, NOTHING_SPENT, type Spent, type Work } from "./session-work.js";
 import { ToolCounter } from "./tool-counter.js";
 import { UsageAdder } from "./usage-adder.js";
@@ -15,6 +16,7 @@ import { UsageAdder } from "./usage-adder.js";
  */
 export class RunningSum {
   readonly #context: HistoryContext;
+  readonly #query: UsageQuery;
   readonly #queue: SessionQueue;
   readonly #table: GroupTable;
   readonly #finder: GroupFinder;
@@ -27,6 +29,7 @@ export class RunningSum {
   constructor(context: HistoryContext, query: UsageQuery, maxBytes: number, after: GroupValues | undefined) {
     const { owner, labels = [], sessionId, sinceMicros } = query;
     this.#context = context;
+    this.#query = query;
     this.#queue = new SessionQueue(context, { owner, labels, sessionId, sinceMicros });
     this.#table = new GroupTable(maxBytes, after);
     this.#finder = new GroupFinder(query.groupBy, query.timeZone);
@@ -94,14 +97,17 @@ export class RunningSum {
     return this.#context.storeMicros() - this.#asOf.micros > options.staleMs * 1000;
   }
 
-  /** Reads the records of the work again. Sessions that have changed begin anew, and deleted ones are left out. */
+  /**
+   * Reads the records of the work again. Sessions that have changed begin anew, and those that would not be listed any
+   * more are left out.
+   */
   async #readAgain(call: Call): Promise<void> {
     const asOf = this.#now();
     const isRead = Number.isFinite(this.#asOf.micros);
     const work: Work[] = [];
     for (const item of this.#work) {
       const record = await this.#context.store.readRecordByUid(item.record.uid, call);
-      if (record === null || record.deleted) continue;
+      if (record === null || !isListed(this.#context, this.#query, record) || !permits(call, record)) continue;
       if (isRead && record.revision === item.record.revision) work.push(item);
       else work.push(...(await this.#adder.workOf([record], call)));
     }

@@ -1,5 +1,6 @@
 import { type Call, checkCall } from "../../../domain/call.js";
 import { labelTexts } from "../../../domain/labels.js";
+import type { UsageQuery } from "../../../domain/usage-groups.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
 import { UidSet } from "./uid-set.js";
@@ -105,7 +106,7 @@ export class SessionQueue {
   async #only(sessionId: string, call: Call): Promise<readonly SessionRecord[]> {
     const record = await this.#context.needRecord(sessionId, call);
     this.#isDone = true;
-    return this.#matches(record) ? [record] : [];
+    return isListed(this.#context, this.#listed, record) ? [record] : [];
   }
 
   async #nextPage(call: Call): Promise<readonly SessionRecord[]> {
@@ -139,10 +140,15 @@ export class SessionQueue {
     this.#after = undefined;
     this.#limit = FIRST_PAGE;
   }
+}
 
-  #matches(record: SessionRecord): boolean {
-    const { owner, labels } = this.#listed;
-    const own = labelTexts(record.labels);
-    return (owner === undefined || owner === (record.owner ?? "")) && labels.every((label) => own.includes(label));
-  }
+/** Whether a session, as it is in this record, is one of those to list. */
+export function isListed(
+  context: HistoryContext,
+  { owner, labels = [] }: Pick<UsageQuery, "owner" | "labels">,
+  record: SessionRecord,
+): boolean {
+  if (record.deleted || context.isExpired(record)) return false;
+  const own = labelTexts(record.labels);
+  return (owner === undefined || owner === (record.owner ?? "")) && labels.every((label) => own.includes(label));
 }

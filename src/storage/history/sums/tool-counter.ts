@@ -1,3 +1,4 @@
+import { permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import type { MessageBody } from "../../../domain/message-body.js";
 import type { UsageQuery } from "../../../domain/usage-groups.js";
@@ -12,6 +13,7 @@ import { joinSegments, sliceSegments } from "../segments.js";
 import { CallOutcomes, toolName } from "./call-outcomes.js";
 import type { GroupTable } from "./group-table.js";
 import type { GroupFinder } from "./group-values.js";
+import { isListed } from "./session-queue.js";
 import { type Adder, isWithin, NOTHING_SPENT, type Spent, type Work } from "./session-work.js";
 
 /** How many messages, of how many bytes, are read at once. */
@@ -135,7 +137,7 @@ export class ToolCounter implements Adder {
   async #readAgain(work: Work[], item: Work, call: Call): Promise<void> {
     const { record } = item;
     const now = await this.#context.store.readRecordByUid(record.uid, call);
-    if (now === null || now.deleted) {
+    if (now === null || !isListed(this.#context, this.#query, now) || !permits(call, now)) {
       work.shift();
       return;
     }

@@ -109,3 +109,25 @@ describe("sums that are not finished", () => {
     await provider.close();
   });
 });
+
+it("leaves out a session that was given away by the time it is read again because entries were missing", async () => {
+  const store = new MemoryLogDatabase().namespace("default");
+  const provider = new LogHistoryProvider(store);
+  const call = { id: "", type: "tool_use", text: "", data: { id: "c", name: "bash", input: {} } };
+  for (const sessionId of ["given", "kept"]) {
+    await provider.createSession({ sessionId, owner: "ada" });
+    await provider.logMessages(sessionId, [{ role: "assistant", parts: [call] }]);
+  }
+  const { log } = (await store.readRecord("given")) as SessionRecord;
+  const readRange = store.readRange.bind(store);
+  let isGiven = false;
+  vi.spyOn(store, "readRange").mockImplementation(async (...args) => {
+    if (args[0] !== log || isGiven) return readRange(...args);
+    isGiven = true;
+    await provider.updateSession("given", { owner: "bob" });
+    return { ...(await readRange(...args)), entries: [] };
+  });
+  const { rows } = await provider.sumUsage({ groupBy: [{ by: "tool" }, { by: "session" }], owner: "ada", limit: 10 });
+  expect(rows.map(({ values }) => values)).toEqual([["bash", "kept"]]);
+  await provider.close();
+});
