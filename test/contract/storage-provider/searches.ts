@@ -269,7 +269,8 @@ export function describeSearches(subject: StorageProviderSubject): void {
         ]);
         expect(await all("kyoto", { role: "user" })).toEqual(["s0/m2", "s0/m1"]);
         for (const limit of [1, 9]) {
-          expect(await all("kyoto", { sessionId: "s0", limit })).toEqual(["s0/m2", "s0/m1", "s0/"]);
+          for (const untilMicros of [undefined, T0 + 20_000])
+            expect(await all("kyoto", { sessionId: "s0", untilMicros, limit })).toEqual(["s0/m2", "s0/m1", "s0/"]);
           expect(await all("kyoto", { labels: ["k=0"], limit })).toEqual(["s0/m2", "s0/m1", "s0/"]);
         }
         expect(await all("kyoto", { owner: "ada" })).toEqual(["s3/"]);

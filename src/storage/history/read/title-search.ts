@@ -41,11 +41,14 @@ export class TitleSearch {
     this.#words = wordsIn(query.terms);
     this.#call = call;
     const { after, untilMicros } = query;
+    this.#hasEnded = only !== undefined || after === END;
+    if (only !== undefined) {
+      // Its title is one hit: a page has given it, and the place is the end, or no page has.
+      if (after !== END) this.#found = [only].filter((record) => this.#isFound(record));
+      return;
+    }
     if (untilMicros !== undefined) this.#place = { key: untilMicros, sessionId: "" };
     if (after !== undefined) this.#place = readPlace(after);
-    if (only === undefined && after !== END) return;
-    this.#hasEnded = true;
-    if (only !== undefined && after === undefined) this.#found = [only].filter((record) => this.#isFound(record));
   }
 
   /** Where a later page goes on. */
