@@ -97,12 +97,15 @@ describe("the audit log of a server", () => {
     await send(keys.reader, "DELETE", "/session/s");
     await send(ticket, "GET", "/session/other");
     await send(ticket, "DELETE", "/session/s");
+    const note = { annotationId: "n1", messageId: "m1" };
+    await send(keys.ada, "POST", "/session/s/annotation", { ...note, text: SECRET, author: "bob" });
     const name = expect.stringMatching(/^[\w-]{12}$/);
     const result = "permission_denied";
     expect(taken()).toMatchObject([
       { by: "key", name: "reader", action: "DeleteSession", result },
       { by: "ticket", name, action: "GetSession", sessionId: "other", result },
       { by: "ticket", name, action: "DeleteSession", result },
+      { by: "key", name: "ada", action: "CreateAnnotation", sessionId: "s", ...note, result },
     ]);
     await send(`spt_${SECRET}`, "GET", "/session/s");
     expect(taken()).toEqual([{ action: "refused", result: "unauthenticated", requestId: "r1", peer: "127.0.0.1" }]);

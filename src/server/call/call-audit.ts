@@ -97,6 +97,11 @@ export function idsIn(request: Message | undefined, response: Message | undefine
   }
   const appended = textIn(fieldOf(fieldOf(request, "message"), "info"), "id");
   if (appended !== undefined) ids.messageId ??= appended;
+  const annotation = fieldOf(request, "annotation");
+  for (const id of ["messageId", "annotationId"] as const) {
+    const named = textIn(annotation, id);
+    if (named !== undefined) ids[id] ??= named;
+  }
   // The session that a fork made.
   const made = textIn(fieldOf(response, "session"), "sessionId");
   if (made !== undefined && made !== ids.sessionId) ids.newSessionId ??= made;
