@@ -391,7 +391,8 @@ export interface LogStore {
   listSweepable(untilMs: number, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 
   /**
-   * At most `limit` living records that expired at or before one time, or that were last updated at or before another.
+   * At most `limit` living records that expired at or before one time, or that were last updated at or before another,
+   * each once.
    */
   listExpired(bounds: ExpiryBounds, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 

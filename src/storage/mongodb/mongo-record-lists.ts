@@ -143,7 +143,9 @@ export class MongoRecordLists {
   ): Promise<readonly SessionRecord[]> {
     const expired = await this.#upTo("expire_time", expireTimeMicros, limit, call);
     if (expired.length === limit || updateTimeMicros === undefined) return expired;
-    return [...expired, ...(await this.#upTo("update_time", updateTimeMicros, limit - expired.length, call))];
+    const uids = new Set(expired.map(({ uid }) => uid));
+    const unchanged = await this.#upTo("update_time", updateTimeMicros, limit, call);
+    return [...expired, ...unchanged.filter(({ uid }) => !uids.has(uid))].slice(0, limit);
   }
 
   async #upTo(field: "expire_time" | "update_time", micros: number, limit: number, call?: Call) {

@@ -209,7 +209,8 @@ export class SessionTable {
   expired({ expireTimeMicros, updateTimeMicros }: ExpiryBounds, limit: number): SessionRecord[] {
     const rows = this.#sql.toExpire.all(this.namespace, expireTimeMicros, limit);
     if (rows.length < limit && updateTimeMicros !== undefined) {
-      rows.push(...this.#sql.unchanged.all(this.namespace, updateTimeMicros, limit - rows.length));
+      const most = limit - rows.length;
+      rows.push(...this.#sql.unchanged.all(this.namespace, updateTimeMicros, expireTimeMicros, most));
     }
     return rows.map(rowToRecord);
   }

@@ -164,7 +164,7 @@ export const SQL = {
   toPurge: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND purge_time IS NOT NULL AND purge_time <= ? ORDER BY purge_time LIMIT ?`,
   drafting: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND drafts IS NOT NULL AND uid > ? ORDER BY uid LIMIT ?`,
   toExpire: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND expire_time IS NOT NULL AND expire_time <= ? ORDER BY expire_time LIMIT ?`,
-  unchanged: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND update_time <= ? ORDER BY update_time, session_id LIMIT ?`,
+  unchanged: `SELECT ${RECORD} FROM sessions WHERE namespace = ? AND deleted = 0 AND update_time <= ? AND NOT coalesce(expire_time <= ?, 0) ORDER BY update_time, session_id LIMIT ?`,
   deleteTombstone: "DELETE FROM sessions WHERE uid = ? AND namespace = ? AND deleted = 1",
   scan: asPage(`SELECT ${RECORD} FROM sessions WHERE namespace = ? AND uid > ? ORDER BY uid LIMIT ?`),
   nextNamespace: "SELECT namespace FROM sessions WHERE namespace > ? ORDER BY namespace LIMIT 1",

@@ -248,6 +248,9 @@ export function describeRecordLists(subject: LogStoreSubject): void {
       await created(subject.store, "u3", { updateTimeMicros: T0 + 9, expireTimeMicros: T0 });
       expect((await expired(T0, 10, T0 + 1)).sort()).toEqual(["u1", "u3"]);
       expect(await expired(T0, 10)).toEqual(["u3"]);
+      // What has expired in both ways is listed once.
+      expect((await expired(T0, 10, T0 + 9)).sort()).toEqual(["u1", "u2", "u3"]);
+      expect(new Set(await expired(T0, 2, T0 + 9)).size).toBe(2);
       expect(await expired(T0, 1, T0 + 9)).toHaveLength(1);
     });
   });
