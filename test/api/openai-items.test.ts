@@ -63,10 +63,13 @@ describe("items of OpenAI's conversations", () => {
     expect(await send("GET", `${BASE}/${id}/items`)).toContain('"cut \ufffd"');
   });
 
-  it("are shown as they are when the adapter for Python has kept them as a whole", async () => {
+  it.each([
+    ["", { openai_item: true }],
+    [" of an older version", { openai: { form: "json" } }],
+  ])("are shown as they are when the adapter for Python%s has kept them as a whole", async (_version, metadata) => {
     const id = await create();
     const data = { type: null, payload: { $number: "9223372036854775807" } };
-    const info = { id: "x", role: "assistant", metadata: { openai: { form: "json" } } };
+    const info = { id: "x", role: "assistant", metadata };
     const message = {
       info,
       parts: [

@@ -17,6 +17,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from session_pool import AsyncSessionPoolClient, SessionPoolClient, SessionPoolError, new_id, text, text_of
 from session_pool.adapters.openai_agents import SessionPoolSession
 from session_pool.adapters.openai_items import to_items, to_message
+from session_pool.values import to_struct
 from sessionpool.v1.message_service_pb2 import EraseMessageRequest, MessageInfo, MessageWithParts, Part
 
 pytestmark = pytest.mark.asyncio
@@ -158,6 +159,7 @@ ODD_ITEMS: list[Any] = [
     {"role": "user", "content": ["plain", None, 3, {"text": "no type"}, {"type": "text"}]},
     {"role": "user", "content": {"type": "input_text"}},
     {"role": "user", "content": "x", "form": "json"},
+    {"role": "user", "content": [{"type": "item"}], "form": "json"},
     {"role": "user", "content": "x", "type": "message", "truncated": [], "deep": [[[[]]]]},
     {"type": "erased"},
     {"type": "item", "type_": "item"},
@@ -216,6 +218,12 @@ async def test_any_json_object_comes_back_as_it_was(items: list[Any]) -> None:
     messages = [MessageWithParts.FromString(to_message(item).SerializeToString()) for item in items]
     assert to_items(messages) == items
     assert all(message.info.role and part.type for message in messages for part in message.parts)
+
+
+async def test_items_with_the_mark_of_older_versions_are_read_whole() -> None:
+    item = {"__enc__": 1, "payload": "gAAAA"}
+    info = MessageInfo(id="m1", role="assistant", metadata=to_struct({"openai": {"form": "json"}}))
+    assert to_items([MessageWithParts(info=info, parts=[Part(type="item", data=to_struct(item))])]) == [item]
 
 
 async def test_the_encrypted_session_of_the_sdk_works(async_client: AsyncSessionPoolClient) -> None:

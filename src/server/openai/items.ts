@@ -16,6 +16,8 @@ const ROLES = ["user", "assistant", "system", "developer", "tool", "critic", "di
 const TEXTS = ["input_text", "output_text", "text"];
 /** The metadata key under which fields are kept that only OpenAI's clients ask for. */
 const KEPT = "openai";
+/** The metadata key of a message that holds an item as a whole, as the adapter for Python keeps unusual ones. */
+const WHOLE = "openai_item";
 /** Stands for the content of an erased message. */
 const ERASED = "[erased]";
 
@@ -85,8 +87,9 @@ export function toItem({ info, parts }: MessageWithParts): ExactObject {
   if (parts.some(({ type, data }) => type === "erased" && data === undefined)) return erasedItem(id, role);
   const kept = metadata?.[KEPT];
   const { type, ...rest } = isObject(kept) ? fromStored(kept) : {};
-  // The adapter for Python keeps an unusual item, which may have no type, as a whole.
-  const whole = rest.form === "json" ? parts.find((part) => part.type === "item") : undefined;
+  // Until the mark had a key of its own, it was the form.
+  const isWhole = metadata?.[WHOLE] === true || rest.form === "json";
+  const whole = isWhole ? parts.find((part) => part.type === "item") : undefined;
   if (whole !== undefined) return { ...fromStored(whole.data), id };
   if (typeof type === "string" && type !== "message") {
     const part = parts.find((one) => one.type === type) ?? parts[0];

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../domain/json.js";
 import { parseEntry } from "../foreign/parse-entry.js";
 import { isObject } from "../shape.js";
 import { branchesOf, type TreeNode } from "./branches.js";
-import { microsOf, textAt } from "./fields.js";
+import { fieldAt, microsOf, textAt } from "./fields.js";
 import type { DatabaseReader, ForeignMessage, ForeignPart, ForeignSession, ReadContext } from "./reader.js";
 
 type Row = Record<string, unknown>;
@@ -98,11 +98,11 @@ function parsed(text: unknown): unknown {
   }
 }
 
-/** An item as a message, as the adapters for the SDK store it. Items of unknown forms are kept as a whole. */
+/** An item as a message, as the adapter for the SDK stores it. Items of unknown forms are kept as a whole. */
 function messageOf(item: unknown): Pick<ForeignMessage, "role" | "parts" | "metadata"> {
   const fields = (isObject(item) ? item : { $json: JSON.stringify(item) }) as JsonObject;
   const { type = "message", role, content, ...kept } = fields;
-  const isListed = Array.isArray(content) && content.every((piece) => textAt(piece, "type") !== "");
+  const isListed = Array.isArray(content) && content.every(isPiece);
   if (type === "message" && typeof role === "string" && role !== "" && (typeof content === "string" || isListed)) {
     const pieces = typeof content === "string" ? [content] : (content as readonly unknown[]);
     const openai = {
@@ -114,10 +114,25 @@ function messageOf(item: unknown): Pick<ForeignMessage, "role" | "parts" | "meta
   }
   if (typeof type !== "string" || type === "message" || type === "") {
     const name = typeof role === "string" && role !== "" ? role : "assistant";
-    return { role: name, parts: [{ type: "item", data: fields }], metadata: { openai: { form: "json" } } };
+    const words = wordsOf(content);
+    const parts = [{ type: "item", data: fields }, ...(words === "" ? [] : [{ type: "text", text: words }])];
+    return { role: name, parts, metadata: { openai_item: true } };
   }
   const isResult = type.endsWith("_output");
   return { role: isResult ? "tool" : "assistant", parts: [{ type, data: fields }], metadata: { openai: { type } } };
+}
+
+/** Whether a part can stand for a piece of content; a text that is missing would come back empty. */
+function isPiece(piece: unknown): boolean {
+  const type = textAt(piece, "type");
+  return type !== "" && (type !== "text" || typeof fieldAt(piece, "text") === "string");
+}
+
+/** The text of an unusual message, for people who look for it. */
+function wordsOf(content: unknown): string {
+  const pieces = Array.isArray(content) ? content : [content];
+  const texts = pieces.map((piece) => (isObject(piece) ? fieldAt(piece, "text") : piece));
+  return texts.filter((text) => typeof text === "string").join("");
 }
 
 function partOf(piece: unknown): ForeignPart {

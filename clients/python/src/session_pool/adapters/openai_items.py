@@ -147,6 +147,9 @@ def _read(message: MessageWithParts) -> Any:
     kept = metadata.get(_KEPT)
     if not isinstance(kept, dict):
         return _read_foreign(message)
+    # Until the mark had a key of its own, it was the form.
+    if kept.get("form") == "json" and any(part.type == "item" for part in message.parts):
+        return _data_of(message, "item")
     kind = kept.get("type", "message")
     if kind != "message":
         data = _data_of(message, kind)

@@ -117,6 +117,8 @@ it("the file of the Agents SDK has the form of its adapter, and gains what comes
     { type: "function_call_output", call_id: "c", output: "21" },
     { type: "message", role: "assistant", id: "msg", status: "completed", content: [output] },
     { __enc__: 1, payload: "gAAAA" },
+    { role: "user", content: ["plain", { text: " words" }, { type: "text" }] },
+    { role: "user", content: [{ type: "text" }] },
   ];
   for (const one of items) item(one);
   item("no JSON");
@@ -142,13 +144,22 @@ it("the file of the Agents SDK has the form of its adapter, and gains what comes
       parts: [{ type: "text", text: "Rome: 21", data: { type: "output_text", annotations: [] } }],
       metadata: { openai: { type: "message", id: "msg", status: "completed" } },
     },
-    { role: "assistant", parts: [{ type: "item", data: items[4] }], metadata: { openai: { form: "json" } } },
+    { role: "assistant", parts: [{ type: "item", data: items[4] }], metadata: { openai_item: true } },
+    {
+      role: "user",
+      parts: [
+        { type: "item", data: items[5] },
+        { type: "text", text: "plain words" },
+      ],
+      metadata: { openai_item: true },
+    },
+    { role: "user", parts: [{ type: "item", data: items[6] }], metadata: { openai_item: true } },
   ]);
   expect(target.last.leftOut).toBeGreaterThan(0);
   item({ role: "user", content: "Thanks" });
   const grown = await target.importFile(path);
   expect(outline(grown["user/1"]!).slice(-1)).toEqual(["user: Thanks"]);
-  expect(grown["user/1"]!.messages).toHaveLength(6);
+  expect(grown["user/1"]!.messages).toHaveLength(items.length + 1);
   database.close();
 });
 
