@@ -130,12 +130,16 @@ export function describeUIStreams(name: string): void {
       );
 
     /** Reads until a delta has this text, which shows that the reader follows the draft. */
-    async function readUntil(reader: ReadableStreamDefaultReader<UIMessageChunk>, text: string): Promise<void> {
+    async function readUntil(
+      reader: ReadableStreamDefaultReader<UIMessageChunk>,
+      text: string,
+      type: "reasoning" | "text" = "text",
+    ): Promise<void> {
       let read = "";
       while (!read.includes(text)) {
         const { value, done } = await reader.read();
         if (done) throw new Error(`The stream ended before ${text}`);
-        if (value.type === "text-delta") read += value.delta;
+        if (value.type === `${type}-delta`) read += (value as { delta: string }).delta;
       }
     }
 
@@ -226,6 +230,26 @@ export function describeUIStreams(name: string): void {
           for (const state of await Promise.all(resumed)) expect(contentOf(state)).toEqual(expected);
         },
       );
+
+      it("grows for a resumed reader as it is streamed, also texts with metadata of the provider", async () => {
+        await client.sessions.createSession({ sessionId: "growing" });
+        const { write, finish, kept } = streaming("growing");
+        const providerMetadata = { maker: { item: "i" } };
+        for (const type of ["reasoning", "text"] as const) {
+          write({ type: `${type}-start`, id: type, providerMetadata });
+          write({ type: `${type}-delta`, id: type, delta: "It begins" });
+        }
+        await poll(async () => (await draftText("growing")).split("It begins").length === 3, "the texts are stored");
+        const reader = (await resumeUIMessageStream(client, "growing"))!.getReader();
+        for (const delta of [", goes on", ", still goes on", " and ends"])
+          for (const type of ["reasoning", "text"] as const) {
+            write({ type: `${type}-delta`, id: type, delta });
+            await readUntil(reader, delta, type);
+          }
+        finish();
+        expect(await kept).toBe(true);
+        expect((await typesOf(reader)).at(-1)).toBe("finish");
+      });
 
       it("is marked as interrupted, and can be sent to a model again, however it ended early", async () => {
         const open: UIMessageChunk[] = [

@@ -70,8 +70,8 @@ class DraftReader {
   readonly #messageId: string;
   readonly #chunks = new ChunkMaker();
   #parts: readonly StoredPart[] = [];
-  /** The data of parts with attachments, and these parts as they were before. */
-  readonly #restored = new WeakMap<JsonObject, StoredPart>();
+  /** The data of parts, the text that was beside it, and these parts with what is in attachments. */
+  readonly #restored = new WeakMap<JsonObject, { readonly text: string; readonly whole: StoredPart }>();
 
   constructor(client: SessionPoolClient, sessionId: string, messageId: string) {
     this.#client = client;
@@ -120,10 +120,11 @@ class DraftReader {
   async #restore(part: StoredPart): Promise<StoredPart> {
     if (part.data === undefined) return part;
     const known = this.#restored.get(part.data);
-    if (known !== undefined) return known;
+    // A text that grows keeps its data.
+    if (known?.text === part.text) return known.whole;
     const [message] = await restored(this.#client, this.#sessionId, [{ parts: [part] } as unknown as StoredMessage]);
     const whole = (message?.parts[0] ?? part) as StoredPart;
-    this.#restored.set(part.data, whole);
+    this.#restored.set(part.data, { text: part.text, whole });
     return whole;
   }
 
