@@ -35,6 +35,8 @@ export interface TicketClaims {
   readonly uid: string;
   readonly generation: number;
   readonly scope: TicketScope;
+  /** The owner that its maker is bound to. */
+  readonly owner?: string | undefined;
   /** When it ends, in milliseconds since 1970. */
   readonly expiresMs: number;
 }

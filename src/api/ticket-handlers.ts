@@ -4,6 +4,7 @@ import type {
   RevokeTicketsRequest,
   RevokeTicketsResponse,
 } from "../../gen/sessionpool/v1/session_service_pb.js";
+import { boundOwner } from "../domain/access.js";
 import { DomainError, invalidArgument } from "../domain/errors.js";
 import { type ApiContext, isTicketScope, type TicketScope } from "./api-method.js";
 import { callOf } from "./call-options.js";
@@ -21,7 +22,7 @@ export async function createTicket(request: CreateTicketRequest, context: ApiCon
     throw new DomainError("failed_precondition", "The server has no secret for tickets: --ticket-secret-file");
   }
   const mark = await context.rootPool.sessions.getTicketMark(sessionId, callOf(context));
-  const claims = { namespace: context.namespace, sessionId, ...mark, scope, expiresMs };
+  const claims = { namespace: context.namespace, sessionId, ...mark, scope, owner: boundOwner(context), expiresMs };
   return {
     $typeName: "sessionpool.v1.CreateTicketResponse",
     ticket: await context.signTicket(claims),

@@ -11,7 +11,11 @@ export interface OwnerAccess {
 
 /** Sees one session, as long as its tickets are not revoked. */
 export interface TicketAccess {
-  readonly ticket: TicketMark & { readonly sessionId: string };
+  readonly ticket: TicketMark & {
+    readonly sessionId: string;
+    /** The owner that the maker of the ticket was bound to. */
+    readonly owner?: string | undefined;
+  };
 }
 
 /** What a ticket holds of its session. The ticket is valid while the session still has the same. */
@@ -45,6 +49,12 @@ export const MOST_OWNER_BYTES = 128;
 export function boundOwner(caller: Limited | undefined): string | undefined {
   const access = caller?.access;
   return access !== undefined && "owner" in access ? access.owner : undefined;
+}
+
+/** The owner that a caller speaks for: the one that it is bound to, or that the maker of its ticket was bound to. */
+export function spokenFor(caller: Limited | undefined): string | undefined {
+  const access = caller?.access;
+  return access !== undefined && "ticket" in access ? access.ticket.owner : boundOwner(caller);
 }
 
 /** Whether everybody who could see a session in one state still can in the other. */

@@ -1,4 +1,4 @@
-import { boundOwner } from "./access.js";
+import { spokenFor } from "./access.js";
 import type { Call } from "./call.js";
 import { DomainError, invalidArgument } from "./errors.js";
 import type { Limits } from "./limits.js";
@@ -91,14 +91,14 @@ export function checkSaysSomething({ thumb, text }: Pick<AnnotationContent, "thu
 }
 
 /**
- * The author of an annotation that a caller gives this one. A caller that is bound to an owner speaks for that owner:
- * anybody else is `permission_denied`.
+ * The author of an annotation that a caller gives this one. A caller that is bound to an owner, or has a ticket that
+ * such a caller made, speaks for that owner: anybody else is `permission_denied`.
  */
 export function authorFor(call: Call | undefined, author: string | undefined): string | undefined {
-  const owner = boundOwner(call);
+  const owner = spokenFor(call);
   if (owner === undefined || author === owner) return author;
   if (author === undefined || author === "") return owner;
-  throw new DomainError("permission_denied", "annotation.author is not the owner that the caller is bound to");
+  throw new DomainError("permission_denied", "annotation.author is not the owner that the caller speaks for");
 }
 
 /** Whether a repeated call gives the annotation that there is already. */

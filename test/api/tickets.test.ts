@@ -156,6 +156,19 @@ describe("a ticket", () => {
     expect(await get(`/session/of%20ada?ticket=${body.ticket}`)).toMatchObject({ status: 401 });
   });
 
+  it("speaks for the owner that its maker is bound to, and for anybody when there is none", async () => {
+    await post("/session", ADA, { sessionId: "noted" });
+    await append("noted", "m", ADA);
+    const [ofAda, ofAnyone] = await Promise.all(
+      [ADA, WRITER].map(async (key) => (await post("/session/noted/ticket", key, { scope: "write" })).body.ticket),
+    );
+    const write = (ticket: unknown, author?: string) =>
+      post("/session/noted/annotation", ticket as string, { messageId: "m", text: "x", author });
+    expect(await write(ofAda, "bob")).toMatchObject({ status: 403, body: { code: Code.PermissionDenied } });
+    expect(await write(ofAda)).toMatchObject({ status: 200, body: { author: "ada" } });
+    expect(await write(ofAnyone, "bob")).toMatchObject({ status: 200, body: { author: "bob" } });
+  });
+
   it("is not made by a server without a secret, where none is valid", async () => {
     const plain = await startTestServer({ keysFile });
     const made = await post("/session", WRITER, { sessionId: "s" }, plain);

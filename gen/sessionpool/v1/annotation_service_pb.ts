@@ -52,8 +52,8 @@ export type Annotation = Message<"sessionpool.v1.Annotation"> & {
   text: string;
 
   /**
-   * Who says it: at most 128 bytes of UTF-8 without control characters. A caller that is bound to an owner may leave it
-   * empty or name that owner, who then is the author.
+   * Who says it: at most 128 bytes of UTF-8 without control characters. A caller that is bound to an owner, or
+   * has a ticket that such a caller made, may leave it empty or name that owner, who then is the author.
    *
    * @generated from field: string author = 5;
    */
@@ -275,7 +275,7 @@ export const AnnotationService: GenService<{
    * A retry with the same `annotation_id` and the same content is safe: it gets the same answer. Errors: `not_found`
    * (no such session or message), `already_exists` (the session has another annotation with this id),
    * `resource_exhausted` (the session or the message has too many annotations), `permission_denied` (another author,
-   * from a caller that is bound to an owner).
+   * from a caller that is bound to an owner, or has a ticket that such a caller made).
    *
    * @generated from rpc sessionpool.v1.AnnotationService.CreateAnnotation
    */
@@ -296,7 +296,7 @@ export const AnnotationService: GenService<{
   },
   /**
    * Changes an annotation. Errors: `not_found` (no such session or annotation), `permission_denied` (the author is
-   * another one than the owner that the caller is bound to, and stays the author).
+   * another one than the owner that the caller, or the maker of its ticket, is bound to, and stays the author).
    *
    * @generated from rpc sessionpool.v1.AnnotationService.UpdateAnnotation
    */

@@ -1348,10 +1348,10 @@ export const SessionService: GenService<{
    *
    * It is sent like a key, or as the parameter `ticket` in the query of a GET request. With the scope `read` it may do
    * what reads this session; with `write` it may also append and update messages, write drafts, upload and delete
-   * attachments, and write annotations. Anything else is `permission_denied`. It ends at its `expire_time`, with
-   * RevokeTickets, when the session is deleted or gets another owner, and when the server's secret is replaced; it
-   * outlives the key that made it. Errors: `not_found`, `invalid_argument` (`scope` or `expire_time`),
-   * `failed_precondition` (the server has no secret for tickets).
+   * attachments, and write annotations, whose author is the owner that the ticket's maker is bound to, if any. Anything
+   * else is `permission_denied`. It ends at its `expire_time`, with RevokeTickets, when the session is deleted or gets
+   * another owner, and when the server's secret is replaced; it outlives the key that made it. Errors: `not_found`,
+   * `invalid_argument` (`scope` or `expire_time`), `failed_precondition` (the server has no secret for tickets).
    *
    * @generated from rpc sessionpool.v1.SessionService.CreateTicket
    */

@@ -54,8 +54,8 @@ export class Tickets implements CredentialChecker {
   }
 
   /** A ticket for what the claims say. */
-  async sign({ namespace, sessionId, uid, generation, scope, expiresMs }: TicketClaims): Promise<string> {
-    const signed = await new SignJWT({ namespace, session_id: sessionId, uid, generation, scope })
+  async sign({ namespace, sessionId, uid, generation, scope, owner, expiresMs }: TicketClaims): Promise<string> {
+    const signed = await new SignJWT({ namespace, session_id: sessionId, uid, generation, scope, owner })
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
       .setExpirationTime(expiresMs / 1000)
       .setJti(randomBytes(NAME_BYTES).toString("base64url"))
@@ -145,15 +145,16 @@ function isCanonical(ticket: string): boolean {
 
 /** Undefined when the claims are not those of a ticket, which no server signs by itself. */
 function principalOf(payload: JWTPayload, revoked: AbortSignal): Verified | undefined {
-  const { namespace, session_id: sessionId, uid, generation, scope, exp, jti } = payload;
+  const { namespace, session_id: sessionId, uid, generation, scope, owner, exp, jti } = payload;
   if (typeof namespace !== "string" || !isNamespace(namespace) || !isTicketScope(scope)) return undefined;
   if (typeof sessionId !== "string" || sessionId === "" || typeof uid !== "string" || uid === "") return undefined;
   if (!Number.isSafeInteger(generation) || typeof jti !== "string" || jti === "") return undefined;
+  if (owner !== undefined && (typeof owner !== "string" || owner === "")) return undefined;
   return {
     name: `ticket ${jti}`,
     namespace,
     scope,
-    access: { ticket: { sessionId, uid, generation: generation as number } },
+    access: { ticket: { sessionId, uid, generation: generation as number, ...(owner !== undefined && { owner }) } },
     // jose has checked that `exp` is there and is a number.
     expiresMs: exp! * 1000,
     revoked,

@@ -300,5 +300,22 @@ export function describeAnnotations(subject: StorageProviderSubject): void {
       await provider.createAnnotation("s", note("n4", "m1"));
       expect(await provider.updateAnnotation("s", "n4", { text: "x" }, ada)).toMatchObject(taken);
     });
+
+    it("of a ticket have the owner that its maker was bound to as their author, or any for a maker without", async () => {
+      const { provider } = subject;
+      await provider.createSession({ sessionId: "s", owner: "ada" });
+      await provider.logMessages("s", [message("m1")]);
+      const ticket = { sessionId: "s", ...(await provider.getTicketMark("s")) };
+      const ofAda = { access: { ticket: { ...ticket, owner: "ada" } } };
+      const ofAnyone = { access: { ticket } };
+      const byBob = note("n1", "m1", { author: "bob" });
+      await refusal(provider.createAnnotation("s", byBob, ofAda), "permission_denied");
+      expect(await provider.createAnnotation("s", byBob, ofAnyone)).toMatchObject({ author: "bob" });
+      await refusal(provider.updateAnnotation("s", "n1", { text: "x" }, ofAda), "permission_denied");
+      expect(await provider.updateAnnotation("s", "n1", { text: "x" }, ofAnyone)).toMatchObject({ author: "bob" });
+      const taken = { text: "y", author: "ada" };
+      expect(await provider.updateAnnotation("s", "n1", taken, ofAda)).toMatchObject(taken);
+      expect(await provider.createAnnotation("s", note("n2", "m1"), ofAda)).toMatchObject({ author: "ada" });
+    });
   });
 }

@@ -5,6 +5,8 @@ export interface Ticket {
   /** The session that it opens. */
   readonly sessionId: string;
   readonly scope: TicketScope;
+  /** For whom its readers speak; absent when they may say any name. */
+  readonly owner?: string;
   /** When it ends, in RFC 3339 as all times of the API. */
   readonly expireTime: string;
 }
@@ -33,9 +35,10 @@ function readTicket(text: string): Ticket | undefined {
   if (payload === undefined) return undefined;
   try {
     const bytes = Uint8Array.from(atob(payload.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-    const { session_id: sessionId, scope, exp } = JSON.parse(new TextDecoder().decode(bytes));
+    const { session_id: sessionId, scope, owner, exp } = JSON.parse(new TextDecoder().decode(bytes));
     if (typeof sessionId !== "string" || (scope !== "read" && scope !== "write")) return undefined;
-    return { sessionId, scope, expireTime: new Date(exp * 1000).toISOString() };
+    const spokenFor = typeof owner === "string" ? { owner } : {};
+    return { sessionId, scope, ...spokenFor, expireTime: new Date(exp * 1000).toISOString() };
   } catch {
     return undefined;
   }

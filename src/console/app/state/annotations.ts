@@ -8,6 +8,7 @@ import {
 } from "../api/annotations.js";
 import { storageKey } from "../api/base.js";
 import { ApiError, CODE } from "../api/http.js";
+import { ticket } from "../api/ticket.js";
 import type { Annotation, Thumb } from "../api/types.js";
 import { attempt, toast } from "./toasts.js";
 import { newId } from "./unsent-files.js";
@@ -15,8 +16,11 @@ import { newId } from "./unsent-files.js";
 const KEY = storageKey("session-pool-author");
 const NONE: readonly Annotation[] = [];
 
+/** The only author of notes that the ticket in the address permits; undefined when it permits any. */
+export const fixedAuthor = ticket?.owner;
+
 /** Who writes notes with this browser, as it was last said. */
-export const author = signal(storedAuthor());
+export const author = signal(fixedAuthor ?? storedAuthor());
 
 export function storeAuthor(name: string): void {
   author.value = name;

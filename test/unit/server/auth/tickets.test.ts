@@ -68,6 +68,11 @@ describe("a ticket", () => {
     expect(await tickets.check(ticket)).toMatchObject({ namespace: `ñ${suffix}`, access });
   });
 
+  it("says which owner its maker was bound to", async () => {
+    const { access } = (await tickets.check(await tickets.sign({ ...CLAIMS, owner: "ada" })))!;
+    expect(access).toEqual({ ticket: { sessionId: "s", uid: "u", generation: 3, owner: "ada" } });
+  });
+
   it("is valid until it ends, and no longer, even when it was valid before", async () => {
     const ticket = await tickets.sign(CLAIMS);
     const other = await tickets.sign(CLAIMS);
@@ -153,6 +158,8 @@ describe("nothing else is a ticket", () => {
     { generation: 0.5 },
     { scope: "admin" },
     { scope: ["read"] },
+    { owner: "" },
+    { owner: ["ada"] },
     { jti: "" },
     { jti: 5 },
     { exp: "9999999999" },

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Annotation, Thumb } from "../../api/types.js";
-import { author, storeAuthor } from "../../state/annotations.js";
+import { author, fixedAuthor, storeAuthor } from "../../state/annotations.js";
 import type { Conversation } from "../../state/conversation.js";
 import { insistently, reasonOf } from "../../state/toasts.js";
 import { closeDialog, DialogEnd, Modal } from "./modal.js";
@@ -23,7 +23,7 @@ interface NoteProps {
 export function NoteDialog({ conversation, messageId, position, note }: NoteProps) {
   const [thumb, setThumb] = useState<Thumb>(note?.thumb ?? "");
   const [text, setText] = useState(note?.text ?? "");
-  const [who, setWho] = useState(note?.author ?? author.value);
+  const [who, setWho] = useState(fixedAuthor ?? note?.author ?? author.value);
   const [problem, setProblem] = useState("");
   const [isSaving, setSaving] = useState(false);
 
@@ -36,7 +36,7 @@ export function NoteDialog({ conversation, messageId, position, note }: NoteProp
       await insistently(() =>
         note ? annotations.change(note.annotationId, content) : annotations.add(messageId, content),
       );
-      if (!note) storeAuthor(content.author);
+      if (!note && fixedAuthor === undefined) storeAuthor(content.author);
       closeDialog();
     } catch (error) {
       setProblem(reasonOf(error));
@@ -79,6 +79,7 @@ export function NoteDialog({ conversation, messageId, position, note }: NoteProp
         <input
           class="field"
           autocomplete="off"
+          readOnly={fixedAuthor !== undefined}
           value={who}
           onInput={({ currentTarget }) => setWho(currentTarget.value)}
         />

@@ -32,6 +32,8 @@ it("reads what a ticket opens, for what and until when", async () => {
   expect(await loadedAt(`#/t/${WHOLE}`)).toMatchObject({ ticketText: WHOLE, ticket, canWrite: false });
   const writing = await loadedAt(`#/t/${ticketWith({ ...CLAIMS, scope: "write" })}`);
   expect(writing).toMatchObject({ ticket: { ...ticket, scope: "write" }, canWrite: true });
+  const bound = await loadedAt(`#/t/${ticketWith({ ...CLAIMS, owner: "ada" })}`);
+  expect(bound.ticket).toEqual({ ...ticket, owner: "ada" });
 });
 
 it.each([
