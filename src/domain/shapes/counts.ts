@@ -63,11 +63,14 @@ function isWhole(value: unknown): value is number {
 
 function decimalOf(value: number): string {
   const [digits = "", exponent] = `${value}`.split("e");
+  if (exponent === undefined) return shortened(digits);
   // A number with another exponent is far too large.
-  if (!exponent?.startsWith("-")) return `${value}`;
+  if (!exponent.startsWith("-")) return `${value}`;
   const [whole = "", fraction = ""] = digits.split(".");
-  return `0.${"0".repeat(Number(exponent.slice(1)) - whole.length)}${whole}${fraction}`.slice(
-    0,
-    DIGITS_AFTER_POINT + 2,
-  );
+  return shortened(`0.${"0".repeat(Number(exponent.slice(1)) - whole.length)}${whole}${fraction}`);
+}
+
+function shortened(decimal: string): string {
+  const point = decimal.indexOf(".");
+  return point < 0 ? decimal : decimal.slice(0, point + 1 + DIGITS_AFTER_POINT);
 }

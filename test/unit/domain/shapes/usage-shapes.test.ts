@@ -153,6 +153,11 @@ describe("usageIn", () => {
     expect(costs).toEqual([
       ...["0", "12", "0.1", "0.000123", "0.00000015", "0.000000123456789012", "0.000000000000000000", "999999999999.5"],
     ]);
+    // Of 19 to 22 digits after the point, the last ones are dropped.
+    const long = [0.0012345678901234567, 0.0000012345678901234567, 123_456.123456789];
+    expect(long.map((cost) => usageIn({ tokens: { input: 1 }, cost })?.cost)).toEqual([
+      ...["0.001234567890123456", "0.000001234567890123", "123456.123456789"],
+    ]);
     for (const cost of [1e12, 1e30, -1, Number.NaN, "1e5"])
       expect(usageIn({ tokens: { input: 1 }, cost })).toEqual({ inputTokens: 1 });
   });
