@@ -100,11 +100,11 @@ export class RecordFinder implements QueryIndexes<Driver> {
     const found = await this.#commands.read(call, (limits) =>
       this.#sessions.find({ _id: { $in: met }, tombstone: LIVING }, { ...limits, batchSize: met.length + 1 }).toArray(),
     );
-    const records = new Map(found.map((document) => [document._id, toRecord(document)]));
-    return looked.map((document) => ({
-      place: placeOf(document, query.order),
-      record: records.get(document._id) ?? null,
-    }));
+    const documents = new Map(found.map((document) => [document._id, document]));
+    return looked.map((light) => {
+      const document = documents.get(light._id);
+      return { place: placeOf(light, query.order), record: document ? recordAt(light, document, query) : null };
+    });
   }
 
   /** Sessions with drafts are in another part of the index. */
@@ -206,6 +206,17 @@ function isMet(document: LightDocument, filter: SessionFilter): boolean {
     labels.every((label) => document.labels?.includes(label)) &&
     titleWords.every((word) => document.title_words?.includes(word))
   );
+}
+
+/**
+ * The record as found at the place of `light`, which was read before; null if it no longer belongs there. Lists go on
+ * after the place that their last record says, so none may say a later one. Appends change update times all the time,
+ * so that alone leaves no session out: it is shown with the time at which it was found.
+ */
+function recordAt(light: LightDocument, document: RecordDocument, query: RecordQuery): SessionRecord | null {
+  const found = { ...document, update_time: light.update_time };
+  const isThere = query.order.by !== "title" || document.title_key === light.title_key;
+  return isThere && isMet(found, query) ? toRecord(found) : null;
 }
 
 function placeOf(document: LightDocument, { by }: SessionOrder): RecordPlace {
