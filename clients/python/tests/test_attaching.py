@@ -23,10 +23,11 @@ SMALL = [attached(message).message for message in MESSAGES]
 class Counter:
     """Keeps uploads, and counts how many calls are under way at the same time."""
 
-    def __init__(self, refused: grpc.StatusCode | None = None) -> None:
+    def __init__(self, refused: grpc.StatusCode | None = None, **trailers: str) -> None:
         self.kept: dict[str, bytes] = {}
         self.calls = self.most = self._now = 0
         self._refused = refused
+        self._trailers = grpc.aio.Metadata(*((name.replace("_", "-"), value) for name, value in trailers.items()))
         self._lock = threading.Lock()
 
     def begin(self) -> None:
@@ -39,7 +40,7 @@ class Counter:
         with self._lock:
             self._now -= 1
         if self._refused is not None and int(attachment_id, 16) % 2 == 0:
-            raise SessionPoolError(self._refused, details="refused on purpose")
+            raise SessionPoolError(self._refused, None, self._trailers, "refused on purpose")
 
 
 class AsyncStub(Counter):
@@ -106,6 +107,16 @@ async def test_what_the_service_does_not_take_stays_in_its_message(code: str) ->
     stays = [not message.parts[0].HasField("attachment") for message in sent]
     assert [message is given for message, given in zip(sent, MESSAGES)] == stays
     assert 0 < sum(stays) < len(stays)
+
+
+@pytest.mark.asyncio
+async def test_the_error_of_a_busy_service_is_raised() -> None:
+    stub: Any = AsyncStub(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_after="1")
+    near: Any = SyncStub(grpc.StatusCode.RESOURCE_EXHAUSTED, retry_after="1")
+    with pytest.raises(SessionPoolError, match="RESOURCE_EXHAUSTED"):
+        await attach(stub, "s", MESSAGES, fitted)
+    with pytest.raises(SessionPoolError, match="RESOURCE_EXHAUSTED"):
+        attach_sync(near, "s", MESSAGES, fitted)
 
 
 @pytest.mark.asyncio

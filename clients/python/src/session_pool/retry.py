@@ -33,7 +33,12 @@ def code_of(error: grpc.RpcError) -> grpc.StatusCode | None:
 
 def is_refusal(error: grpc.RpcError) -> bool:
     """Returns whether a call has stored nothing and never will, even if an earlier attempt had no answer."""
-    return code_of(error) in _REFUSED and _asked_pause(error) is None
+    return code_of(error) in _REFUSED and not asks_for_pause(error)
+
+
+def asks_for_pause(error: grpc.RpcError) -> bool:
+    """Returns whether the server is busy now, and wants the call again later."""
+    return _asked_pause(error) is not None
 
 
 def _asked_pause(error: grpc.RpcError) -> float | None:

@@ -1,4 +1,5 @@
-import { Code, type NewMessage, type SessionPoolClient } from "../index.js";
+import { Code, ConnectError, type NewMessage, type SessionPoolClient } from "../index.js";
+import { isTransient } from "../retry.js";
 import { type AttachOptions, attached, type Upload } from "./attached.js";
 import { hasCode } from "./missing.js";
 
@@ -15,7 +16,7 @@ export interface KeepOptions extends AttachOptions {
 
 /** How many attachments are uploaded at a time. */
 const MOST_AT_ONCE = 4;
-/** The service has no attachments, or takes no more or no larger ones. */
+/** The codes of a service that has no attachments, or takes no more or no larger ones. */
 const REFUSALS = [Code.Unimplemented, Code.NotFound, Code.InvalidArgument, Code.ResourceExhausted];
 
 /** The message as it can be stored, after its large values were uploaded. Where they are refused, it is cut. */
@@ -34,10 +35,15 @@ export async function keep(
     await Promise.all(Array.from({ length: MOST_AT_ONCE }, uploadNext));
   } catch (error) {
     if (throwsNotFound && hasCode(error, Code.NotFound)) throw error;
-    if (REFUSALS.some((code) => hasCode(error, code))) return fit(message);
+    if (isRefusal(error)) return fit(message);
     throw error;
   }
   return fit(small);
+}
+
+/** A service that is only busy now may take it later. */
+function isRefusal(error: unknown): boolean {
+  return REFUSALS.some((code) => hasCode(error, code)) && !isTransient(ConnectError.from(error));
 }
 
 async function upload(client: SessionPoolClient, sessionId: string, { bytes, ...one }: Upload, createSession: boolean) {

@@ -13,7 +13,7 @@ from sessionpool.v1.message_service_pb2 import MessageWithParts
 from session_pool import AsyncSessionPoolClient, SessionPoolClient
 from session_pool.adapters.attached import Attached, Upload, attached
 from session_pool.adapters.restored import listed_ids, restored
-from session_pool.retry import code_of
+from session_pool.retry import asks_for_pause, code_of
 
 _MOST_AT_ONCE = 8
 # The codes with which a service has no attachments, or no room for one.
@@ -134,7 +134,7 @@ def _uploads(all_attached: Iterable[Attached]) -> list[Upload]:
 
 
 def _note(refused: set[str], upload: Upload, error: grpc.RpcError) -> None:
-    if code_of(error) not in _NO_ROOM:
+    if code_of(error) not in _NO_ROOM or asks_for_pause(error):
         raise error
     refused.add(upload.attachment_id)
 
