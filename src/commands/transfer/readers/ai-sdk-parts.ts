@@ -30,9 +30,9 @@ function partOf(part: Fields): ForeignPart {
   return { type, data: data as JsonObject };
 }
 
-/** Version 4 has the text as `reasoning`. */
+/** Version 4 has the text as `reasoning`, and its signatures and what is encrypted as `details`. */
 function reasoningOf(part: Fields): ForeignPart {
-  const data = rest(part, "type", "text", "state", "reasoning", "details");
+  const data = rest(part, "type", "text", "state", "reasoning");
   return { type: "reasoning", text: firstText(part, "text", "reasoning"), data };
 }
 
@@ -42,7 +42,10 @@ function callOf(call: Fields): ForeignPart {
   const isDone = call.state === "result" || "result" in call;
   const state = isDone ? "output-available" : call.state === "partial-call" ? "input-streaming" : "input-available";
   const input = call.args ?? {};
-  const data = { toolCallId: textAt(call, "toolCallId"), state, input, ...(isDone && { output: call.result ?? null }) };
+  const data = {
+    ...rest(call, "toolName", "toolCallId", "state", "args", "result"),
+    ...{ toolCallId: textAt(call, "toolCallId"), state, input, ...(isDone && { output: call.result ?? null }) },
+  };
   return { type: `tool-${name}`, data: data as unknown as JsonObject };
 }
 
@@ -53,11 +56,13 @@ function sourceOf(source: Fields): ForeignPart {
 
 function fileOf(part: Fields): ForeignPart {
   const mediaType = firstText(part, "mimeType", "mediaType");
-  return { type: "file", data: { mediaType, url: `data:${mediaType};base64,${textAt(part, "data")}` } };
+  const others = rest(part, "type", "mimeType", "mediaType", "data");
+  return { type: "file", data: { ...others, mediaType, url: `data:${mediaType};base64,${textAt(part, "data")}` } };
 }
 
 function attachmentOf(attachment: Fields): ForeignPart {
   const data = {
+    ...rest(attachment, "contentType", "name", "url"),
     mediaType: textAt(attachment, "contentType"),
     filename: textAt(attachment, "name"),
     url: textAt(attachment, "url"),

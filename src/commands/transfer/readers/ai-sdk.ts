@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../domain/json.js";
 import { isObject } from "../shape.js";
 import { partsOf } from "./ai-sdk-parts.js";
-import { firstText, microsOf, objectAt, rest, textAt } from "./fields.js";
+import { firstText, microsOf, rest, textAt } from "./fields.js";
 import type { Entry, ForeignMessage, ForeignSession, JsonReader, ReadContext } from "./reader.js";
 import { usageFrom } from "./usage.js";
 
@@ -63,7 +63,7 @@ function add(messages: ForeignMessage[], value: unknown, place: string, context:
 }
 
 function messageOf(message: Fields): ForeignMessage {
-  const fields = objectAt(message, "metadata");
+  const fields = metadataOf(message.metadata);
   const others = rest(
     message,
     ...["id", "role", "parts", "content", "metadata", "createdAt", "toolInvocations", "reasoning"],
@@ -77,6 +77,12 @@ function messageOf(message: Fields): ForeignMessage {
     parts: partsOf(message).map((part, i) => ({ ...part, id: `${i}` })),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   };
+}
+
+/** Metadata may be any value; what is no object has the key under which the adapter keeps it. */
+function metadataOf(value: unknown): Fields {
+  if (isObject(value)) return value;
+  return value === undefined || value === null ? {} : { $metadata: value };
 }
 
 /** The name of a document that a program chose as an id; other names are used again for other chats. */

@@ -51,6 +51,49 @@ it("a list that grew adds what is new, though nothing names the chat", async () 
   expect(Object.values(all).map(({ messages }) => messages.length)).toEqual([2]);
 });
 
+it("metadata that is no object is what the adapter loads again", async () => {
+  const target = newTarget();
+  const values = [5, "draft", [1, { a: null }], false];
+  const chat = values.map((metadata, i) => ({
+    id: `m${i}`,
+    role: "user",
+    parts: [{ type: "text", text: "a" }],
+    metadata,
+  }));
+  const all = await target.import("7f3a9c1e5b2d4680.json", chat);
+  const { messages } = all["7f3a9c1e5b2d4680"]!;
+  expect(
+    messages.map(({ id, role, metadata, parts }) => toUIMessage({ info: { id, role, metadata }, parts } as never)),
+  ).toEqual(chat);
+});
+
+it("parts of version 4 keep the fields that later versions do not have", async () => {
+  const details = [
+    { type: "text", text: "Ask", signature: "S" },
+    { type: "redacted", data: "R" },
+  ];
+  const call = { state: "call", step: 1, toolCallId: "t", toolName: "run", args: { a: 1 } };
+  const message = {
+    id: "v4",
+    role: "assistant",
+    content: "",
+    parts: [
+      { type: "reasoning", reasoning: "Ask", details },
+      { type: "tool-invocation", toolInvocation: call },
+      { type: "file", mimeType: "text/plain", data: "YQ==", filename: "a.txt" },
+    ],
+    experimental_attachments: [{ contentType: "text/plain", url: "https://example.com/b.txt", size: 3 }],
+  };
+  const target = newTarget();
+  const all = await target.import("chats.json", [{ id: "chat", messages: [message] }]);
+  expect(all.chat!.messages[0]!.parts).toMatchObject([
+    { type: "reasoning", text: "Ask", data: { details } },
+    { type: "tool-run", data: { toolCallId: "t", state: "input-available", input: { a: 1 }, step: 1 } },
+    { type: "file", data: { mediaType: "text/plain", filename: "a.txt" } },
+    { type: "file", data: { url: "https://example.com/b.txt", size: 3 } },
+  ]);
+});
+
 it("chats with their messages, messages of version 4 and bad entries are read", async () => {
   const old = {
     id: "v4",
