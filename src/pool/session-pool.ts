@@ -459,7 +459,7 @@ export class SessionPool {
       const storage = this.#storageFor("reverting sessions");
       const revert = { ...options, keepForUnrevert: true };
       const removedCount = await storage.truncateMessages(sessionId, upToMessageId, revert);
-      return { session: await this.getSession(sessionId, options), removedCount };
+      return { session: await this.#changedSession(sessionId, options), removedCount };
     });
   }
 
@@ -495,7 +495,7 @@ export class SessionPool {
     this.#checkChange(sessionId, call);
     return await this.turnLock.run(sessionId, call, async () => {
       const restoredCount = await this.#storageFor("restoring messages").restoreMessages(sessionId, call);
-      return { session: await this.getSession(sessionId, call), restoredCount };
+      return { session: await this.#changedSession(sessionId, call), restoredCount };
     });
   }
 
@@ -509,7 +509,13 @@ export class SessionPool {
     const target = newSessionId || this.#makeId();
     const storage = this.#storageFor("forking sessions");
     const { forkPointId, copiedCount, session } = await storage.forkConversation(sourceSessionId, target, options);
-    return { session: session ?? (await this.getSession(target, options)), forkPointId, copiedCount };
+    return { session: session ?? (await this.#changedSession(target, options)), forkPointId, copiedCount };
+  }
+
+  /** A session after a change, which is told without sums of usage. */
+  async #changedSession(sessionId: string, call: Call | undefined): Promise<Session> {
+    const { usage: _usage, inheritedUsage: _inheritedUsage, ...session } = await this.getSession(sessionId, call);
+    return session;
   }
 
   #storageOf(sessionId: string, call: Call | undefined): StorageManager | undefined {

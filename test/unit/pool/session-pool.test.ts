@@ -78,6 +78,18 @@ describe("SessionPool", () => {
     await refusal(sessions.unrevertSession("s"), "failed_precondition");
   });
 
+  it("returns no sums of usage with the session that was reverted or restored", async () => {
+    await sessions.appendMessage("s", message("m4", { usage: { inputTokens: 5 } }));
+    await sessions.appendMessage("s", message("m5"));
+    expect(await sessions.getSession("s")).toMatchObject({ usage: { calls: 1 }, inheritedUsage: { calls: 0 } });
+    const { session: reverted } = await sessions.revertSession("s", "m4");
+    const { session: restored } = await sessions.unrevertSession("s");
+    for (const session of [reverted, restored]) {
+      expect(session).not.toHaveProperty("usage");
+      expect(session).not.toHaveProperty("inheritedUsage");
+    }
+  });
+
   it("updates and deletes one message, in the session's turn", async () => {
     const change = { role: "tool", metadata: { a: 1 } };
     const updated = sessions.updateMessage("s", "m2", change, { expectedRevision: 1 });
