@@ -1937,7 +1937,8 @@ export const MessageService: GenService<{
    * resumed watch returns the old content, and no SQLite file holds it. Every session that shows the message gets a new
    * `revision`, and its watchers receive `updated`. What clients, backups and a database server's own logs hold is out
    * of reach. A message that the session no longer shows, or that was a draft until it was discarded, is found as long
-   * as it is stored. Of its usage, all but `model` and `provider` stays.
+   * as it is stored. Of its usage, all but `model` and `provider` stays. A SumUsage that another process began before
+   * may go on with what it has added up, names of models and tools included, until an hour after its beginning.
    *
    * The call looks through all sessions, so it may take minutes. It is safe to repeat a call that failed or ended
    * early. Errors: `not_found` (no such session or message).

@@ -475,8 +475,9 @@ export const UsageService: GenService<{
    *
    * Rows come in the order of their groups, each once and whole. A call works for a fraction of a second: while the
    * sums are not complete, a page has no rows, and its `next_page_token` continues the work, so a page without rows is
-   * not the end. A process keeps what it has added up for a minute after each call. Another process, or one that has
-   * forgotten it, begins anew with the same token, and ends as well.
+   * not the end. A process keeps what it has added up for a minute after each call, for an hour in all, and at most
+   * until it has erased a message or an owner. Another process, or one that has forgotten it, begins anew with the same
+   * token, and ends as well.
    *
    * Errors: `invalid_argument` (an unknown name in `group_by`, an unknown time zone, `since` after `until`, a token of
    * another request), `not_found` (no session `session_id`), `resource_exhausted` (the process is adding up too much at

@@ -182,11 +182,13 @@ export class LogHistoryProvider extends StorageProvider {
       ...{ context, replacer, removal },
       settleDrafts: (record, messageId, call) => this.#drafts.settle(record, messageId, call),
       onMarked: (sessionId) => this.#followers.wake(sessionId),
+      forgetSums: () => this.#summer.forgetAll(),
     });
     this.#ownerEraser = new OwnerEraser({
       ...{ context, replacer, removal },
       deleteSession: (record, call) => this.#deleteIfThere(record, call),
       onMarked: (sessionId) => this.#followers.wake(sessionId),
+      forgetSums: () => this.#summer.forgetAll(),
     });
     this.#sweeper = new Sweeper(context, this.#editor, removal);
     this.#snapshots = new Snapshots(context, this.#reader, this.#attachments);

@@ -350,6 +350,46 @@ export function describeSums(subject: StorageProviderSubject): void {
       }
     });
 
+    it("returns nothing that was erased, although it began before", async () => {
+      const { provider, other } = subject;
+      for (const id of ["a", "b", "c", "d"]) {
+        await provider.createSession({ sessionId: id, owner: `owner ${id}`, labels: { team: `team ${id}` } });
+        await provider.logMessages(id, [
+          used("m1", 1, { model: `model ${id}`, provider: `provider ${id}` }),
+          calling("m2", 2, "c", `tool ${id}`),
+        ]);
+      }
+      const small = subject.open({ usageSums: { sessions: 1, rows: 1, bytes: 1 } });
+      /** What sums return that have returned `a` and `b`, or nothing yet, when this is done in both processes. */
+      const leftAfter = async (erase: (process: StorageOperations) => Promise<unknown>): Promise<string> => {
+        const begun = [];
+        for (const by of ["model", "provider", "tool", "owner", "label:team"]) {
+          const query = { groupBy: parseGroupBy(by), limit: by === "model" || by === "provider" ? 3 : 2 };
+          for (const process of [other, small]) {
+            const { rows, next } = await process.sumUsage(query);
+            expect(rows).toHaveLength(process === small ? 0 : query.limit);
+            begun.push({ process, by, cursor: next });
+          }
+        }
+        await erase(other);
+        await erase(small);
+        const texts: (string | null | undefined)[] = [];
+        for (const { process, by, cursor } of begun) {
+          const { rows } = await rowsOf([process], { by, cursor });
+          texts.push(...rows.flatMap(({ values }) => values));
+        }
+        return texts.join();
+      };
+      expect(await leftAfter(() => Promise.resolve())).toMatch(/model d.*provider d.*tool d/);
+      const left = await leftAfter(async (process) => {
+        await process.eraseMessage("d", "m1");
+        await process.eraseMessage("d", "m2");
+      });
+      expect(left).not.toMatch(/(model|provider|tool) d/);
+      expect(left).toMatch(/owner d.*team d/);
+      expect(await leftAfter((process) => process.eraseOwner("owner d"))).not.toMatch(/ d/);
+    });
+
     it("equals what a script adds up from all messages", async () => {
       const { provider, other } = subject;
       const random = pseudoRandom(41);

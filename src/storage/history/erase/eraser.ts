@@ -24,6 +24,8 @@ export interface EraserParts {
   readonly settleDrafts: (record: SessionRecord, messageId: string, call: Call) => Promise<boolean>;
   /** Called with the id of every session that shows the message, once it shows it erased. */
   readonly onMarked: (sessionId: string) => void;
+  /** Makes this process forget what it has added up of messages. */
+  readonly forgetSums: () => void;
 }
 
 /** One erasure under way. */
@@ -46,6 +48,8 @@ interface Erasure extends ErasureTarget {
  *   make followers read again;
  * - attachments that nothing else names: they are doomed before the messages are overwritten, and removed at the end,
  *   by this call or one that repeats it;
+ * - models, providers and tools in sums of usage that this process keeps or is making, by `forgetSums`; other processes
+ *   keep a sum for an hour at most;
  * - free pages and the write-ahead log of a SQLite file, by `cleanFiles`, also when nothing else is found. What a sweep
  *   has deleted is still there.
  *
@@ -62,9 +66,17 @@ export class Eraser {
 
   /** Implements {@link StorageProvider.eraseMessage}. */
   async run(sessionId: string, messageId: string, options: EraseOptions = {}): Promise<EraseReport> {
+    checkMayErase(options);
+    try {
+      return await this.#erase(sessionId, messageId, options);
+    } finally {
+      this.#parts.forgetSums();
+    }
+  }
+
+  async #erase(sessionId: string, messageId: string, options: EraseOptions): Promise<EraseReport> {
     const { context, replacer, onMarked } = this.#parts;
     const { store } = context;
-    checkMayErase(options);
     const record = await store.readRecord(sessionId, options);
     if (record) await this.#settleDrafts(record, messageId, options);
     let target: ErasureTarget;

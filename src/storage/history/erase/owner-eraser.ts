@@ -22,6 +22,8 @@ export interface OwnerEraserParts {
   readonly deleteSession: (record: SessionRecord, call: Call) => Promise<void>;
   /** Called with the id of every session that shows an erased message, once it shows it erased. */
   readonly onMarked: (sessionId: string) => void;
+  /** Makes this process forget what it has added up of messages. */
+  readonly forgetSums: () => void;
 }
 
 /** One erasure under way. */
@@ -53,6 +55,14 @@ export class OwnerEraser {
   /** Implements {@link StorageProvider.eraseOwner}. */
   async run(owner: string, options: EraseOptions = {}): Promise<OwnerErasure> {
     checkMayErase(options);
+    try {
+      return await this.#erase(owner, options);
+    } finally {
+      this.#parts.forgetSums();
+    }
+  }
+
+  async #erase(owner: string, options: EraseOptions): Promise<OwnerErasure> {
     const { context, replacer, onMarked } = this.#parts;
     const marks = new ErasureMarks(context, replacer, onMarked);
     const erasure: Erasure = { owner, options, places: new ErasedPlaces(), marks, own: new Map(), passes: 0 };

@@ -10,6 +10,9 @@ export interface KeptSum {
   readonly question: string;
   /** Only groups after this one. */
   readonly after: GroupValues | undefined;
+  readonly begunMs: number;
+  /** How often this process had forgotten all sums when this one began. */
+  readonly round: number;
   state: RunningSum | FinishedSum;
 }
 
@@ -23,8 +26,9 @@ export interface FinishedSum {
 interface Place {
   readonly owner: KeptSums;
   readonly id: string;
-  usedAtMs: number;
-  bytes: number;
+  readonly begunMs: number;
+  readonly usedAtMs: number;
+  readonly bytes: number;
 }
 
 /** What all namespaces of a process keep, the least recently used first. */
@@ -36,34 +40,39 @@ export class KeptSums {
   readonly #clockMs: () => number;
   readonly #sums = new Map<string, { readonly sum: KeptSum; readonly place: Place }>();
   #timer: NodeJS.Timeout | undefined;
+  #round = 0;
 
   constructor(limits: KeepingLimits, clockMs: () => number) {
     this.#limits = limits;
     this.#clockMs = clockMs;
   }
 
+  /** A sum that begins now, and is not kept yet. */
+  begin(sum: Omit<KeptSum, "begunMs" | "round">): KeptSum {
+    return { ...sum, begunMs: this.#clockMs(), round: this.#round };
+  }
+
   /** The sum with this id, if it is kept and was asked for with this question. */
   get(id: string, question: string): KeptSum | undefined {
-    this.#forgetIdle();
+    this.#forgetOld();
     const found = this.#sums.get(id);
     return found?.sum.question === question ? found.sum : undefined;
   }
 
   /**
    * Keeps a sum, or keeps it longer. Resolves to whether there is room for it: sums that were used lately are not given
-   * up for another one, because then neither might ever end.
+   * up for another one, because then neither might ever end. A sum that began before all were forgotten is not kept.
    */
   keep(id: string, sum: KeptSum): boolean {
+    if (sum.round !== this.#round) return true;
     const bytes = sum.state.bytes;
     const known = this.#sums.get(id);
-    const place: Place = known?.place ?? { owner: this, id, usedAtMs: 0, bytes: 0 };
-    places.delete(place);
-    this.#forgetIdle();
+    if (known !== undefined) places.delete(known.place);
+    this.#forgetOld();
     const taken = [...places].reduce((total, other) => total + other.bytes, 0);
     const hasRoom = places.size < this.#limits.maxCount && taken + bytes <= this.#limits.maxBytes;
     if (!hasRoom && taken > 0 && known === undefined) return false;
-    place.usedAtMs = this.#clockMs();
-    place.bytes = bytes;
+    const place: Place = { owner: this, id, begunMs: sum.begunMs, usedAtMs: this.#clockMs(), bytes };
     places.add(place);
     this.#sums.set(id, { sum, place });
     this.#timer ??= setTimeout(() => this.#onTimer(), this.#limits.idleMs).unref();
@@ -77,20 +86,28 @@ export class KeptSums {
     this.#sums.delete(id);
   }
 
+  /** Forgets all sums, also those that a call is working at. */
+  forgetAll(): void {
+    this.#round++;
+    for (const id of [...this.#sums.keys()]) this.forget(id);
+  }
+
   close(): void {
     clearTimeout(this.#timer);
-    for (const id of [...this.#sums.keys()]) this.forget(id);
+    this.forgetAll();
   }
 
   #onTimer(): void {
     this.#timer = undefined;
-    this.#forgetIdle();
+    this.#forgetOld();
     if (this.#sums.size > 0) this.#timer = setTimeout(() => this.#onTimer(), this.#limits.idleMs).unref();
   }
 
-  #forgetIdle(): void {
-    const untilMs = this.#clockMs() - this.#limits.idleMs;
-    for (const { owner, id, usedAtMs } of places) if (usedAtMs <= untilMs) owner.forget(id);
+  #forgetOld(): void {
+    const nowMs = this.#clockMs();
+    const { idleMs, maxAgeMs } = this.#limits;
+    for (const { owner, id, begunMs, usedAtMs } of places)
+      if (nowMs - usedAtMs >= idleMs || nowMs - begunMs >= maxAgeMs) owner.forget(id);
   }
 }
 

@@ -4,6 +4,8 @@ export interface KeepingLimits {
   readonly maxCount: number;
   /** How long a sum is kept that nobody asks for. */
   readonly idleMs: number;
+  /** How long after its beginning a sum is kept at most: so long may it hold what another process has erased. */
+  readonly maxAgeMs: number;
 }
 
 /** What one call looks at, and what sums may take. */
@@ -26,4 +28,6 @@ export const SUM_LIMITS: SumLimits = Object.freeze({
   maxBytes: 160 * 1024 * 1024,
   maxCount: 1000,
   idleMs: 60_000,
+  // Longer than sums take whose calls follow each other, even over many millions of messages in several processes.
+  maxAgeMs: 60 * 60_000,
 });

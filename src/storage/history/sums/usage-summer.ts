@@ -41,6 +41,11 @@ export class UsageSummer {
     this.#kept = new KeptSums(this.#limits, context.options.clockMs);
   }
 
+  /** Forgets what was added up so far, so that no call that follows returns what is not stored any more. */
+  forgetAll(): void {
+    this.#kept.forgetAll();
+  }
+
   close(): void {
     this.#kept.close();
   }
@@ -59,17 +64,18 @@ export class UsageSummer {
     const id = cursor?.sumId ?? randomUUID();
     const after = cursor?.after;
     const question = questionOf(query, call);
-    const sum = this.#keptFor(id, question, after) ?? {
-      question,
-      after,
-      state: new RunningSum(this.#context, query, this.#limits.tableBytes, after),
-    };
+    const sum = this.#keptFor(id, question, after) ?? this.#begin(query, question, after);
     if (sum.state instanceof RunningSum) {
       await this.#goOn(sum.state, call);
       if (!sum.state.isDone) return this.#unfinished(id, sum, sum.state.progress, after);
       sum.state = finishedSum(await sum.state.rows(), sum.state.isCut);
     }
     return this.#rows(id, sum, sum.state, limit, after);
+  }
+
+  #begin(query: UsageQuery, question: string, after: GroupValues | undefined): KeptSum {
+    const state = new RunningSum(this.#context, query, this.#limits.tableBytes, after);
+    return this.#kept.begin({ question, after, state });
   }
 
   /** The kept sum that has, or will have, the rows after `after`. */

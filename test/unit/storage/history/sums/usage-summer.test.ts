@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { UsageCursor } from "../../../../../src/domain/usage-groups.js";
+import type { UsageCursor, UsageRow } from "../../../../../src/domain/usage-groups.js";
 import { LogHistoryProvider } from "../../../../../src/storage/history/log-history-provider.js";
 import type { SessionRecord } from "../../../../../src/storage/history/log-store.js";
 import type { SumLimits } from "../../../../../src/storage/history/sums/sum-limits.js";
@@ -52,6 +52,19 @@ describe("sums that are not finished", () => {
     const again = (await provider.sumUsage(QUERY)).next;
     wait(1001);
     expect(await callsFrom(provider, again)).toBe(all);
+    await provider.close();
+  });
+
+  it("begin anew some time after their beginning, although they are asked for all the time", async () => {
+    const { provider, wait } = await filled({ ...SMALL, idleMs: 1000, maxAgeMs: 2000 });
+    const all = await callsFrom(provider);
+    const { next } = await provider.sumUsage(QUERY);
+    wait(900);
+    await provider.sumUsage({ ...QUERY, cursor: next });
+    wait(900);
+    await provider.sumUsage({ ...QUERY, cursor: next });
+    wait(200);
+    expect(await callsFrom(provider, next)).toBe(all);
     await provider.close();
   });
 
@@ -108,6 +121,50 @@ describe("sums that are not finished", () => {
     expect(await callsFrom(provider)).toBe(1);
     await provider.close();
   });
+});
+
+describe("sums that are finished", () => {
+  it("are added up anew some time after their beginning, although they are asked for all the time", async () => {
+    const { provider, wait } = await filled({ idleMs: 1000, maxAgeMs: 2000 });
+    const { next } = await provider.sumUsage({ ...QUERY, limit: 1 });
+    const second = async () => {
+      const { rows } = await provider.sumUsage({ ...QUERY, limit: 1, cursor: next });
+      return rows[0]?.inputTokens;
+    };
+    await provider.logMessages("b", [{ role: "user", parts: [], usage: { inputTokens: 1 } }]);
+    wait(900);
+    expect(await second()).toBe(1);
+    wait(900);
+    expect(await second()).toBe(1);
+    wait(200);
+    expect(await second()).toBe(2);
+    await provider.close();
+  });
+});
+
+it("does not go on with what a call has read before an erasure and adds after it", async () => {
+  const store = new MemoryLogDatabase().namespace("default");
+  const provider = new LogHistoryProvider(store, { usageSums: SMALL });
+  for (const id of ["a", "b"]) {
+    await provider.createSession({ sessionId: id });
+    await provider.logMessages(id, [{ id, role: "user", parts: [], usage: { model: id, inputTokens: 1 } }]);
+  }
+  const readUsage = store.readUsage.bind(store);
+  vi.spyOn(store, "readUsage").mockImplementationOnce(async (...args) => {
+    const read = await readUsage(...args);
+    await provider.eraseMessage("a", "a");
+    await provider.eraseMessage("b", "b");
+    return read;
+  });
+  const rows: UsageRow[] = [];
+  let cursor: UsageCursor | undefined;
+  do {
+    const page = await provider.sumUsage({ groupBy: [{ by: "model" }], sinceMicros: 0, limit: 10, cursor });
+    rows.push(...page.rows);
+    cursor = page.next;
+  } while (cursor !== undefined);
+  expect(rows.map(({ values, calls }) => [...values, calls])).toEqual([["", 2]]);
+  await provider.close();
 });
 
 it("leaves out a session that was given away by the time it is read again because entries were missing", async () => {
