@@ -82,6 +82,17 @@ describe.skipIf(!server)("queries of the MongoDB store", () => {
     );
   });
 
+  it("examine no sessions of other namespaces to list those of one by uid", async () => {
+    const others = Array.from({ length: 1000 }, (_, i) => ({ _id: `a${i}`, namespace: "others", session_id: `s${i}` }));
+    await db.collection<{ _id: string }>("sessions").insertMany(others);
+    await created(store, "u");
+    const [sent] = (await commandsOf(database.client, () => store.scanRecords("", 500))) as [SentCommand];
+    expect(servingKey(sent)).toBe("namespace_uid");
+    const { keys, documents } = await explain(db, sent);
+    expect(documents).toBe(1);
+    expect(keys).toBeLessThanOrEqual(2);
+  });
+
   it("never scan a collection or sort, according to the server", async (context) => {
     if (!hasPlanner)
       return context.skip(

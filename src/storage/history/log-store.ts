@@ -412,7 +412,7 @@ export interface LogStore {
   /** Removes a tombstone; resolves to false when there was none. A blocked uid stays blocked. */
   deleteRecord(uid: string, call?: Call): Promise<boolean>;
 
-  /** All records of the namespace, including tombstones, by uid; for `sweep --repair`. */
+  /** All records of the namespace, including tombstones, by uid; for sums, exports, erasures and `sweep --repair`. */
   scanRecords(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]>;
 
   /** At most `limit` uids that own entries but have no record in any namespace; for `sweep --repair`. */

@@ -19,6 +19,7 @@ export const KEY_LOG_ID = "log_id";
 export const KEY_SESSION_TIME = "session_time";
 export const KEY_OWNER = "namespace_owner_update";
 export const KEY_CREATOR = "namespace_creator";
+export const KEY_UID = "namespace_uid";
 export const KEY_DRAFTING = "namespace_drafting";
 export const KEY_TERMS = "terms_time";
 /** The index of words of earlier versions. */
@@ -143,6 +144,8 @@ export const INDEXES: readonly MongoIndex[] = [
     unique: false,
     ifPresent: "purge_time",
   },
+  // Descending, because older servers refuse two indexes with the same key, and KEY_DEPARTURES has the ascending one.
+  { collection: "sessions", name: KEY_UID, key: { namespace: 1, _id: -1 }, unique: false },
   { collection: "sessions", name: KEY_DRAFTING, key: { namespace: 1, drafting: 1, _id: 1 }, unique: false },
   {
     collection: "sessions",

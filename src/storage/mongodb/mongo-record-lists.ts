@@ -21,6 +21,7 @@ import {
   KEY_DRAFTING,
   KEY_OWNER,
   KEY_PURGE,
+  KEY_UID,
 } from "./mongo-indexes.js";
 import { LIVING, type RecordDocument, toRecord } from "./record-document.js";
 
@@ -228,13 +229,12 @@ export class MongoRecordLists {
     return found.map(toRecord);
   }
 
-  /** In the order of `_id`. The namespace is only filtered, not indexed, because nothing but repairs uses this. */
   async scan(afterUid: string, limit: number, call?: Call): Promise<readonly SessionRecord[]> {
     const found = await this.#commands.read(call, (limits) =>
       this.#sessions
-        .find({ _id: { $gt: afterUid }, namespace: this.#namespace }, { ...limits, limit, batchSize: limit + 1 })
+        .find({ namespace: this.#namespace, _id: { $gt: afterUid } }, { ...limits, limit, batchSize: limit + 1 })
         .sort({ _id: 1 })
-        .hint("_id_")
+        .hint(KEY_UID)
         .toArray(),
     );
     return found.map(toRecord);
