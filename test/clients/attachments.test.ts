@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   Code,
   createSessionPoolClient,
@@ -196,6 +196,27 @@ describe("the TypeScript client", () => {
     await expect(client.downloadAttachment("s", "five", { signal: abort.signal })).rejects.toMatchObject({
       code: Code.Canceled,
     });
+  });
+
+  it("throws what a source or onProgress throws as it is, at once", async () => {
+    const { attachmentId } = await client.uploadAttachment("s", bytes);
+    const error = new Error("The page is gone");
+    const onProgress = vi.fn(() => {
+      throw error;
+    });
+    const download = await client.downloadAttachment("s", attachmentId, { onProgress });
+    await expect(download.bytes()).rejects.toBe(error);
+    expect(onProgress).toHaveBeenCalledOnce();
+    for (const source of [bytes, new Blob([bytes]), slices()]) {
+      onProgress.mockClear();
+      await expect(client.uploadAttachment("s", source, { onProgress })).rejects.toBe(error);
+      expect(onProgress).toHaveBeenCalledOnce();
+    }
+    const failing = (async function* () {
+      yield new Uint8Array(5);
+      throw error;
+    })();
+    await expect(client.uploadAttachment("s", failing)).rejects.toBe(error);
   });
 
   it("sends keys and tickets, also anew when a key is refused, and works beside a transport", async () => {

@@ -7,7 +7,10 @@ export interface DownloadOptions {
   readonly offset?: number;
   /** How many bytes to read at most, 1 or more; all that follow when absent. */
   readonly length?: number;
-  /** Called with the bytes read so far, and the number of all that are read. */
+  /**
+   * Called with the bytes read so far, and the number of all that are read. What it throws ends the download, and is
+   * thrown as it is.
+   */
   readonly onProgress?: (readBytes: number, totalBytes: number) => void;
   /** Ends the download, also while its bytes are read. */
   readonly signal?: AbortSignal;
@@ -62,25 +65,11 @@ export class Download {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
-    let answer = this.#take();
     let read = 0;
-    for (let failures = 0; ; ) {
-      try {
-        for await (const chunk of chunksOf(answer)) {
-          read += chunk.length;
-          failures = 0;
-          if (read > this.length) throw new ConnectError("There are more bytes than announced", Code.DataLoss);
-          this.#options.onProgress?.(read, this.length);
-          yield chunk;
-        }
-        if (read === this.length) return;
-        throw new ConnectError("The connection was lost", Code.Unavailable);
-      } catch (thrown) {
-        const error = errorOfCall(thrown, this.#options.signal);
-        if (!isTransient(error) || failures >= this.#source.retries) throw error;
-        await pause(delayAfter(error, failures++), this.#options.signal);
-      }
-      answer = await this.#resume(read);
+    for await (const chunk of this.#chunks()) {
+      read += chunk.length;
+      this.#options.onProgress?.(read, this.length);
+      yield chunk;
     }
   }
 
@@ -129,6 +118,29 @@ export class Download {
   /** Ends a download that nobody reads. */
   async cancel(): Promise<void> {
     await this.#take().body?.cancel();
+  }
+
+  /** The bytes, also over connections that break. What their reader throws is no failure of a connection. */
+  async *#chunks(): AsyncGenerator<Uint8Array<ArrayBuffer>, void, undefined> {
+    let answer = this.#take();
+    let read = 0;
+    for (let failures = 0; ; ) {
+      try {
+        for await (const chunk of chunksOf(answer)) {
+          read += chunk.length;
+          failures = 0;
+          if (read > this.length) throw new ConnectError("There are more bytes than announced", Code.DataLoss);
+          yield chunk;
+        }
+        if (read === this.length) return;
+        throw new ConnectError("The connection was lost", Code.Unavailable);
+      } catch (thrown) {
+        const error = errorOfCall(thrown, this.#options.signal);
+        if (!isTransient(error) || failures >= this.#source.retries) throw error;
+        await pause(delayAfter(error, failures++), this.#options.signal);
+      }
+      answer = await this.#resume(read);
+    }
   }
 
   #take(): Response {
@@ -181,7 +193,8 @@ async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array<ArrayBuf
   try {
     for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) yield next.value;
   } finally {
-    await reader?.cancel();
+    // Fails after a lost connection, which a read has thrown already, or nobody asks about.
+    await reader?.cancel().catch(() => {});
   }
 }
 

@@ -45,7 +45,10 @@ export interface UploadOptions {
   readonly sha256?: string;
   /** Makes the session first if it is missing. */
   readonly createSession?: boolean;
-  /** Called with the bytes sent so far and, if it is known, the number of all. Starts over when the upload does. */
+  /**
+   * Called with the bytes sent so far and, if it is known, the number of all. Starts over when the upload does. What it
+   * throws ends the upload, and is thrown as it is.
+   */
   readonly onProgress?: (sentBytes: number, totalBytes: number | undefined) => void;
   readonly signal?: AbortSignal;
 }
@@ -62,7 +65,7 @@ export async function upload(
   options: UploadOptions = {},
 ): Promise<Attachment> {
   const source = typeof given === "string" || given instanceof URL ? await fileAt(given) : given;
-  const { sha256, createSession, signal, onProgress } = options;
+  const { sha256, createSession, onProgress } = options;
   const { name = "", type = "" } = source as Partial<File>;
   const blob = await blobOf(source);
   const size = options.size ?? blob?.size;
@@ -72,21 +75,38 @@ export async function upload(
     ...(sha256 !== undefined && { sha256 }),
     ...(createSession === true && { create_session: "true" }),
   });
+  // What the source or `onProgress` throws is no failure of the service, after which the upload would be repeated.
+  const failed = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, failed.signal]) : failed.signal;
+  const fail = (error: unknown) => failed.abort(error);
   const request: RestRequest = {
     method: "POST",
     path: `/session/${encodeURIComponent(sessionId)}/attachment?${query}`,
     headers: { "Content-Type": options.mediaType ?? (type || "application/octet-stream") },
     isOnce: blob === undefined,
-    ...(signal !== undefined && { signal }),
+    signal,
   };
-  const report = onProgress && ((sentBytes: number) => onProgress(sentBytes, size));
-  const answer = await withRetries({ retries: blob === undefined ? 0 : retries, signal }, async () => {
-    if (blob !== undefined && report === undefined) return await rest({ ...request, body: blob });
-    if (blob !== undefined && hasXhr()) return await rest({ ...request, body: blob, send: sendingByXhr(report) });
-    return await sendStream(rest, request, streamOf(blob ?? (source as StreamSource)), size, report);
-  });
-  const message = fromJsonString(AttachmentSchema, await answer.text(), { ignoreUnknownFields: true });
-  return withNumbers(AttachmentSchema, message);
+  const report =
+    onProgress &&
+    ((sentBytes: number) => {
+      try {
+        onProgress(sentBytes, size);
+      } catch (error) {
+        fail(error);
+      }
+    });
+  try {
+    const answer = await withRetries({ retries: blob === undefined ? 0 : retries, signal }, async () => {
+      if (blob !== undefined && report === undefined) return await rest({ ...request, body: blob });
+      if (blob !== undefined && hasXhr()) return await rest({ ...request, body: blob, send: sendingByXhr(report) });
+      return await sendStream(rest, request, streamOf(blob ?? (source as StreamSource)), size, report, fail);
+    });
+    const message = fromJsonString(AttachmentSchema, await answer.text(), { ignoreUnknownFields: true });
+    failed.signal.throwIfAborted();
+    return withNumbers(AttachmentSchema, message);
+  } catch (error) {
+    throw failed.signal.aborted ? failed.signal.reason : error;
+  }
 }
 
 /** What is used of Node.js, whose types a program that uses this package may not have. */
@@ -123,16 +143,17 @@ async function blobOf(source: OpenSource): Promise<Blob | undefined> {
   return hasXhr() ? await new Response(streamOf(source) as ReadableStream<Uint8Array<ArrayBuffer>>).blob() : undefined;
 }
 
-/** Sends a stream, of which Node.js sends as much as the service takes. What the stream throws is thrown as it is. */
+/** Sends a stream, of which Node.js sends as much as the service takes. `fail` gets what the stream throws. */
 async function sendStream(
   rest: Rest,
   request: RestRequest,
   stream: ReadableStream<Uint8Array>,
   size: number | undefined,
   report: ((sentBytes: number) => void) | undefined,
+  fail: (error: unknown) => void,
 ): Promise<Response> {
   let sent = 0;
-  let failure: { readonly error: unknown } | undefined;
+  let isLost = false;
   const reader = stream.getReader();
   let chunk = new Uint8Array();
   const ended = new AbortController();
@@ -152,11 +173,15 @@ async function sendStream(
       sent += piece.length;
       report?.(sent);
     } catch (error) {
-      if (!signal.aborted) failure = { error };
+      if (!signal.aborted && !isLost) fail(error);
       controller.error(error);
     }
   };
-  const body = new ReadableStream({ pull, cancel: (reason) => reader.cancel(reason) }, { highWaterMark: 0 });
+  const cancel = (reason: unknown) => {
+    isLost = true;
+    return reader.cancel(reason);
+  };
+  const body = new ReadableStream({ pull, cancel }, { highWaterMark: 0 });
   const headers = { ...request.headers, ...(size !== undefined && { "Content-Length": `${size}` }) };
   try {
     return await rest({ ...request, signal, headers, body, duplex: "half" } as RestRequest);
@@ -164,7 +189,7 @@ async function sendStream(
     // An answer that refuses the upload does not keep the rest of it from being sent.
     ended.abort();
     reader.cancel(error).catch(() => {});
-    throw failure === undefined ? error : failure.error;
+    throw error;
   }
 }
 
