@@ -95,6 +95,7 @@ describe("a draft", () => {
     [{ text: "cut \ud83d" }, "text is not well-formed Unicode: it holds a lone surrogate"],
     [{ data: { output: "cut \ud83d" } }, "data.output is not well-formed Unicode: it holds a lone surrogate"],
     [{ data: { output: 1n } }, "data.output is a bigint, which JSON cannot hold"],
+    [{ data: { output: Number.NaN } }, "data.output is NaN, which JSON cannot hold"],
   ])("refuses at once a part that cannot be stored, and goes on: %o", async (cut, problem) => {
     const sessionId = `refuses ${problem}`;
     const draft = await client.startDraft(sessionId, assistant("a"), { createSession: true });

@@ -81,6 +81,8 @@ describe("a call", () => {
   it.each([
     [{ a: 1n }, "message.info.metadata.a is a bigint, which JSON cannot hold"],
     [{ a: [0, undefined] }, "message.info.metadata.a[1] is undefined, which JSON cannot hold"],
+    [{ a: Number.NaN }, "message.info.metadata.a is NaN, which JSON cannot hold"],
+    [{ a: [{ b: -Infinity }] }, "message.info.metadata.a[0].b is -Infinity, which JSON cannot hold"],
     [{ a: { b: new Date(0) } }, "message.info.metadata.a.b is a Date, which JSON cannot hold"],
     [new Map([["a", 1]]), "message.info.metadata must be an object, and is a Map"],
   ])("is not sent with metadata that JSON cannot hold: %o", async (metadata, problem) => {
