@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "libsql";
@@ -120,6 +121,23 @@ it("the backup that docs/ shows comes back as it was", async () => {
   expect(await run(["import", "--storage", storage, file])).toMatchObject({ code: 0, stderr: "Imported 2 sessions\n" });
   expect((await run(["export", "--storage", storage])).stdout).toBe(shown);
 });
+
+it.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)(
+  "an import that %s ends leaves no copy of a database",
+  async (name) => {
+    const temporary = mkdtempSync(join(folder, "temporary-"));
+    const path = join(folder, `${name}.db`);
+    writeFileSync(path, "SQLite format 3\0");
+    // The copy of a pipe that nobody writes to never ends.
+    execFileSync("mkfifo", [`${path}-wal`]);
+    const stopped = new Child(["import", "--storage", `sqlite:${folder}/stopped.db`, path], { TMPDIR: temporary });
+    const files = () => readdirSync(temporary, { recursive: true }).map(String);
+    await poll(() => files().some((file) => file.endsWith(`${name}.db`)), "the copy is there");
+    stopped.kill(name);
+    expect(await stopped.ended()).toMatchObject({ code: null, signal: name, stderr: "" });
+    expect(files()).toEqual([]);
+  },
+);
 
 it("an export whose reader goes away ends without a word", async () => {
   const storage = `sqlite:${folder}/unread.db`;

@@ -1,4 +1,5 @@
-import { copyFile, mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtempSync, rmSync } from "node:fs";
+import { copyFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -7,6 +8,7 @@ import { setTimeout } from "node:timers/promises";
 const SUFFIXES = ["", "-wal", "-journal"] as const;
 const ATTEMPTS = 20;
 const PAUSE_MS = 100;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 export interface DatabaseCopy {
   readonly path: string;
@@ -15,11 +17,11 @@ export interface DatabaseCopy {
 
 /**
  * Copies a SQLite database, with all that was committed, to a folder that only this user can read, as of one moment:
- * opening the original would write to it, or to files beside it. Throws an Error when a program writes all the time.
+ * opening the original would write to it, or to files beside it. A signal that ends the process removes the copy.
+ * Throws an Error when a program writes all the time.
  */
 export async function copyDatabase(path: string): Promise<DatabaseCopy> {
-  const folder = await mkdtemp(join(tmpdir(), "session-pool-import-"));
-  const remove = () => rm(folder, { recursive: true, force: true });
+  const { folder, remove } = temporaryFolder();
   const copy = join(folder, basename(path));
   try {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -33,6 +35,30 @@ export async function copyDatabase(path: string): Promise<DatabaseCopy> {
     await remove();
     throw error;
   }
+}
+
+function temporaryFolder() {
+  const folder = mkdtempSync(join(tmpdir(), "session-pool-import-"));
+  const onSignal = (signal: NodeJS.Signals) => {
+    try {
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    } finally {
+      if (process.listenerCount(signal) === 0) endBy(signal);
+    }
+  };
+  for (const signal of SIGNALS) process.once(signal, onSignal);
+  const remove = async () => {
+    await rm(folder, { recursive: true, force: true });
+    for (const signal of SIGNALS) process.off(signal, onSignal);
+  };
+  return { folder, remove };
+}
+
+/** Ends the process by a signal that it does not listen to. */
+function endBy(signal: NodeJS.Signals): void {
+  process.kill(process.pid, signal);
+  // The first process of a container ignores the signal.
+  process.exit(1);
 }
 
 async function copyFiles(path: string, copy: string): Promise<void> {
