@@ -5,9 +5,14 @@ let isHeard = false;
 
 /** Prints a line on standard output. When that is impossible, the process ends with the error and exit code 1. */
 export function print(line: string): void {
+  printText(`${line}\n`);
+}
+
+/** Prints a text as it is, and otherwise as `print` does. */
+export function printText(text: string): void {
   if (!isHeard) process.stdout.on("error", endWith);
   isHeard = true;
-  process.stdout.write(`${line}\n`);
+  process.stdout.write(text);
 }
 
 /**

@@ -12,7 +12,7 @@ import {
 import { exactMicros } from "../domain/validate-page.js";
 import type { SessionPool } from "../pool/session-pool.js";
 import type { SumUsageOptions } from "../pool/session-pool-types.js";
-import { print } from "./print.js";
+import { print, printText } from "./print.js";
 import { printableInLine } from "./printable.js";
 import { progressBar } from "./transfer/progress-bar.js";
 import { type CommandTarget, withPools } from "./with-pools.js";
@@ -61,7 +61,7 @@ export async function printUsage(target: CommandTarget, options: UsageOptions): 
   const { storage, namespace, limits } = target;
   const rows = await withPools(storage, (pools) => allRows(pools.for(namespace).sessions, query), { limits });
   const columns = columnsOf(groups, rows);
-  if (csv) for (const line of csvLines(columns, rows)) process.stdout.write(line);
+  if (csv) for (const line of csvLines(columns, rows)) printText(line);
   else for (const line of tableLines(columns, rows)) print(line);
 }
 

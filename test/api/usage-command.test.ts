@@ -6,7 +6,7 @@ import { csvLines, readTime } from "../../src/commands/usage.js";
 import { LocalDays } from "../../src/domain/local-days.js";
 import { RootPool } from "../../src/pool/root-pool.js";
 import { openStorage } from "../../src/storage/open-storage.js";
-import { run } from "../support/child.js";
+import { Child, run } from "../support/child.js";
 
 const folder = mkdtempSync(join(tmpdir(), "session-pool-usage-"));
 const env = { SESSION_POOL_STORAGE: `sqlite:${join(folder, "chat.db")}` };
@@ -60,6 +60,12 @@ describe("session-pool usage", () => {
     expect(stdout).toBe(
       'label:team,model,calls,input_tokens,output_tokens,cached_input_tokens,reasoning_tokens,cost_USD,duration_p50_s,duration_p95_s\r\n"a ""b"", c",m,1,1234567,0,0,0,0.1,1.5,1.5\r\n',
     );
+  });
+
+  it.each([[[]], [["--csv"]]])("ends without a word when nobody reads what %j prints", async (args) => {
+    const unread = new Child(["usage", ...args], env);
+    unread.process.stdout?.destroy();
+    expect(await unread.ended()).toMatchObject({ code: 1, stderr: "" });
   });
 
   it.each([
