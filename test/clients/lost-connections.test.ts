@@ -8,6 +8,7 @@ import { createSessionPoolClient, text, textOf } from "../../clients/typescript/
 import { Child } from "../support/child.js";
 import { startCuttingProxy } from "../support/cutting-proxy.js";
 import { freePort } from "../support/free-port.js";
+import { startAddress } from "../support/moving-address.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 
 const MESSAGES = 120;
@@ -58,6 +59,40 @@ describe.each(TRANSPORTS)("a client over %s", (_name, port, transport) => {
     expect(proxy.cuts).toBeGreaterThan(10);
   });
 
+  it("tells the ends of drafts that end while its connection is broken", async () => {
+    const address = await startAddress(port === "http" ? server.httpPort : Number(server.grpcAddress.split(":")[1]));
+    onTestFinished(() => address.close());
+    const client = createSessionPoolClient({ baseUrl: server.httpUrl });
+    const { sessionId } = await client.sessions.createSession({});
+    const { messages } = client;
+    for (const id of ["discarded", "finished", "open"])
+      await messages.startDraft({ sessionId, message: { info: { id, role: "assistant" } } });
+    const watch = clientAt(`http://127.0.0.1:${address.port}`, transport).watch(sessionId, { fromPosition: 0 });
+    const seen: string[] = [];
+    const see = async (count: number) => {
+      for (const most = seen.length + count; seen.length < most; ) {
+        const { event } = (await watch.next()).value ?? raise("The watch has ended");
+        if (event.case === "draft") seen.push(`${event.value.message?.info?.id} is open`);
+        else if (event.case === "draftEnded") seen.push(`${event.value.messageId} ended: ${event.value.finished}`);
+        else if (event.case === "appended") seen.push(`${event.value.info?.id} appended`);
+      }
+    };
+    await see(3);
+    address.reset();
+    await messages.appendMessage({ sessionId, message: { info: { id: "before", role: "user" } } });
+    await messages.finishDraft({ sessionId, messageId: "finished", version: 1 });
+    await messages.discardDraft({ sessionId, messageId: "discarded" });
+    await see(5);
+    await messages.discardDraft({ sessionId, messageId: "open" });
+    await see(1);
+    await watch.return();
+    expect(seen).toEqual([
+      ...["discarded is open", "finished is open", "open is open"],
+      ...["discarded ended: false", "before appended", "finished appended", "finished ended: true", "open is open"],
+      "open ended: false",
+    ]);
+  });
+
   it("goes on after the server was killed and started again", async () => {
     const folder = mkdtempSync(join(tmpdir(), "session-pool-killed-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -88,6 +123,10 @@ describe.each(TRANSPORTS)("a client over %s", (_name, port, transport) => {
     expect((await client.messages.countMessages({ sessionId: "s" })).count).toBe(2);
   });
 });
+
+function raise(text: string): never {
+  throw new Error(text);
+}
 
 /** Numbers from 0 up to 1, the same in each run (mulberry32). */
 function makeRandom(seed: number): () => number {

@@ -4,6 +4,7 @@ import type { WithNumbers } from "./int64.js";
 import { isRefusal } from "./keys.js";
 import { delayAfter, forTimer, isTransient, pause } from "./retry.js";
 import type { ServiceClient } from "./service-client.js";
+import { ToldDrafts } from "./told-drafts.js";
 
 /** An event of a session; `event.case` says which. */
 export type WatchEvent = WithNumbers<WatchMessagesResponse>;
@@ -30,7 +31,8 @@ export interface WatchOptions {
   readonly silenceMs?: number;
   /**
    * Whether to use EventSource rather than streams of `fetch`; by default, only where `fetch` has none. Its requests
-   * need no preflight. It sends no key, so it is for clients with a ticket and for servers without keys.
+   * need no preflight, except when it reconnects and knows of a draft. It sends no key, so it is for clients with a
+   * ticket and for servers without keys.
    */
   readonly eventSource?: boolean;
 }
@@ -51,8 +53,8 @@ const SILENCE_MS = 45_000;
 
 /**
  * Follows a session as long as it is iterated, and reconnects after transient errors without missing or repeating
- * anything. Throws the service's error when the session is unknown or deleted (`not_found`), or the key or the
- * arguments are refused.
+ * anything: each open draft is told again in full, and the end of each that has ended meanwhile. Throws the service's
+ * error when the session is unknown or deleted (`not_found`), or the key or the arguments are refused.
  */
 export async function* watch(
   messages: ServiceClient<typeof MessageService>,
@@ -65,13 +67,15 @@ export async function* watch(
   let start: WatchStart | undefined =
     resumeToken !== undefined ? { resumeToken } : fromPosition !== undefined ? { fromPosition } : undefined;
   const isPinned = start !== undefined;
+  const drafts = new ToldDrafts(messages, sessionId);
   let isRefused = false;
   for (let failures = 0; !isAborted(signal); failures++) {
     try {
       // "Now" is the moment of the call, even when the first connection breaks before its first event.
       start ??= { fromPosition: await countMessages(messages, sessionId, signal) };
       const from = start;
-      for await (const event of connect((ending) => open(sessionId, from, ending), options)) {
+      const openFrom = (ending: AbortSignal) => drafts.connect(() => open(sessionId, from, ending), ending);
+      for await (const event of connect(openFrom, options)) {
         failures = 0;
         isRefused = false;
         start = { resumeToken: event.resumeToken };

@@ -51,6 +51,62 @@ async function* gone(): AsyncGenerator<object, void, undefined> {
 
 const broken = () => new ConnectError("Connection lost", Code.Unavailable);
 
+type Told = "started" | "restarted" | "extended" | "ended" | "finished" | "appended" | "heartbeat";
+
+const STARTS = { started: 1n, restarted: 2n } as const;
+
+const draftOf = (start: keyof typeof STARTS) => ({
+  message: { info: { id: "a", role: "assistant" } },
+  startTime: { seconds: STARTS[start] },
+});
+
+/** An event that tells of the draft `a`, a message with its id, or another draft. */
+function telling(told: Told): object {
+  const event = () => {
+    if (told === "appended") return { case: told, value: draftOf("started").message };
+    if (told === "heartbeat") return { case: told, value: {} };
+    if (told === "extended") return { case: "draftExtended", value: { messageId: "b", version: 2n } };
+    if (told === "ended" || told === "finished")
+      return { case: "draftEnded", value: { messageId: "a", finished: told === "finished" } };
+    return { case: "draft", value: draftOf(told) };
+  };
+  return { event: event(), resumeToken: "token" };
+}
+
+/** What a watch yields over two connections. ListDrafts fails once, and then lists this before the second one. */
+async function seenOf(first: readonly Told[], listed: keyof typeof STARTS | "none", second: readonly Told[]) {
+  const connections = [first, second];
+  let lists = 0;
+  const transport = createRouterTransport(({ service }) => {
+    service(MessageService, {
+      getMessage: () => Promise.reject(new ConnectError("No such message", Code.NotFound)),
+      listDrafts() {
+        lists++;
+        if (lists === 1) throw broken();
+        if (lists === 3) throw new ConnectError("Session is gone", Code.NotFound);
+        return { drafts: listed === "none" ? [] : [draftOf(listed)] };
+      },
+      async *watchMessages() {
+        const told = connections.shift();
+        if (told === undefined) throw new ConnectError("Session is gone", Code.NotFound);
+        for (const one of told) yield telling(one);
+        throw broken();
+      },
+    });
+  });
+  const seen: unknown[] = [];
+  const watch = createSessionPoolClient({ transport, retries: 0 }).watch("s", { fromPosition: 0, heartbeats: true });
+  const following = (async () => {
+    for await (const { event } of watch) {
+      if (event.case === "draft") seen.push(event.value.startTime?.seconds === 1n ? "started" : "restarted");
+      else if (event.case === "draftEnded") seen.push(event.value.finished ? "finished" : "ended");
+      else seen.push(event.case === "draftExtended" ? "extended" : event.case);
+    }
+  })();
+  await expect(following).rejects.toMatchObject({ code: Code.NotFound });
+  return seen;
+}
+
 describe("a watch", () => {
   it("continues after the last event or heartbeat when its connection breaks", async () => {
     const watched = await watching([
@@ -70,6 +126,21 @@ describe("a watch", () => {
       faults: ["Connection lost", "Connection lost"],
       end: "Session is gone",
     });
+  });
+
+  it.each<[string, readonly Told[], keyof typeof STARTS | "none", readonly Told[], readonly Told[]]>([
+    ["was discarded", ["started"], "none", ["extended"], ["ended", "extended"]],
+    ["ended after the list, before others grow", ["started"], "started", ["extended"], ["ended", "extended"]],
+    ["ended after the list, and all is quiet", ["started"], "started", ["heartbeat"], ["ended", "heartbeat"]],
+    ["became a message after the list", ["started"], "started", ["appended"], ["appended", "finished"]],
+    ["had become a message already", ["started", "appended"], "none", ["heartbeat"], ["finished", "heartbeat"]],
+    ["was followed by another one before the list", ["started"], "restarted", ["restarted"], ["ended", "restarted"]],
+    ["was followed by another one after the list", ["started"], "started", ["restarted"], ["ended", "restarted"]],
+    ["ended before", ["started", "ended"], "none", ["extended", "heartbeat"], ["extended", "heartbeat"]],
+    ["is still open", ["started"], "started", ["started", "heartbeat"], ["started", "heartbeat"]],
+    ["ends afterwards", ["started"], "started", ["started", "ended", "heartbeat"], ["started", "ended", "heartbeat"]],
+  ])("tells once after a reconnect what became of a draft that %s", async (_what, first, listed, second, after) => {
+    expect(await seenOf(first, listed, second)).toEqual([...first, ...after]);
   });
 
   it("starts at the session's end at the call by default, even if the first connection breaks", async () => {

@@ -3,11 +3,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 
 import grpc
-from sessionpool.v1.message_service_pb2 import CountMessagesRequest, WatchMessagesRequest, WatchMessagesResponse
+from sessionpool.v1.message_service_pb2 import (
+    CountMessagesRequest,
+    GetMessageRequest,
+    ListDraftsRequest,
+    WatchMessagesRequest,
+    WatchMessagesResponse,
+)
 from sessionpool.v1.session_service_pb2 import WatchSessionsRequest, WatchSessionsResponse
 
 from session_pool._async.calls import Calls
 from session_pool.retry import Patience, code_of
+from session_pool.told_drafts import ToldDrafts
 from session_pool.transport import async_sleep
 from session_pool.values import label_filters
 
@@ -70,8 +77,9 @@ class Watching(Calls):
 
         Begins with the message at `from_position`, or after the event that had `resume_token`. With neither, it begins
         with what happens after the first `next`. After a broken connection it continues after the last event, so that
-        nothing is missed or repeated. `event.WhichOneof("event")` names the kind of an event. With `heartbeats`, an
-        event comes at least every 15 seconds.
+        nothing is missed or repeated: each open draft comes again in full, as `draft`, and `draft_ended` for each that
+        has ended meanwhile. `event.WhichOneof("event")` names the kind of an event. With `heartbeats`, an event comes
+        at least every 15 seconds.
 
         With neither, it can miss messages in one case: the connection breaks before the first event or heartbeat, which
         comes within 15 seconds, and messages are removed before it has reconnected.
@@ -89,17 +97,23 @@ class Watching(Calls):
             ).count
             request.from_position = begun_at
         patience = Patience(self._retry_for)
+        drafts = ToldDrafts()
         while True:
-            call = self.messages.WatchMessages(request)
+            call = None
             was_accepted = False
             try:
-                async for event in call:
+                drafts.begin_connection()
+                for message_id in await self._discarded(session_id, drafts) if drafts else ():
+                    yield drafts.end(message_id, request.resume_token)
+                call = self.messages.WatchMessages(request)
+                async for received in call:
                     was_accepted = True
                     patience.reset()
                     request.ClearField("from_position")
-                    request.resume_token = event.resume_token
-                    if heartbeats or event.WhichOneof("event") != "heartbeat":
-                        yield event
+                    request.resume_token = received.resume_token
+                    for event in drafts.completed(received):
+                        if heartbeats or event.WhichOneof("event") != "heartbeat":
+                            yield event
                 pause = 0.1
             except grpc.RpcError as error:
                 code = code_of(error)
@@ -116,5 +130,28 @@ class Watching(Calls):
                     continue
                 pause = patience.pause_after(error, stream=True)
             finally:
-                call.cancel()
+                if call is not None:
+                    call.cancel()
             await async_sleep(pause)
+
+    async def _discarded(self, session_id: str, drafts: ToldDrafts) -> list[str]:
+        """Returns the ids of drafts that have ended and whose messages do not follow.
+
+        Those that have ended before a connection begins are not told by it, whatever happens meanwhile.
+        """
+        answer = await self.messages.ListDrafts(ListDraftsRequest(session_id=session_id), timeout=self._timeout)
+        discarded = []
+        for message_id, has_message in drafts.without(answer.drafts).items():
+            if has_message or not await self._has_message(session_id, message_id):
+                discarded.append(message_id)
+        return discarded
+
+    async def _has_message(self, session_id: str, message_id: str) -> bool:
+        request = GetMessageRequest(session_id=session_id, message_id=message_id)
+        try:
+            await self.messages.GetMessage(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            if code_of(error) is grpc.StatusCode.NOT_FOUND:
+                return False
+            raise
+        return True
