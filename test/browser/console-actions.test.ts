@@ -4,7 +4,7 @@ import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, PHONE } from "./browser.js";
-import { type Answer, ConsolePage, callRest, textMessage } from "./console-page.js";
+import { type Answer, ConsolePage, callRest, jsonLines, textMessage } from "./console-page.js";
 
 const TEXTS = ["Why does the import fail?", "I will look.", "Anything new?", "A column was added."];
 
@@ -231,10 +231,7 @@ await describeWith("the actions of the console", findBrowser, (browserPath) => {
         return;
       }
       expect(download.suggestedFilename()).toBe(`${id}.jsonl`);
-      const [, { session }, ...lines] = saved
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line));
+      const [, { session }, ...lines] = jsonLines(saved);
       expect(session).toMatchObject({ sessionId: id, messages: [[1, 4]] });
       const { messages } = await call("GET", `/session/${id}/message`);
       expect(lines.slice(0, -1).map(({ message }) => message)).toMatchObject(

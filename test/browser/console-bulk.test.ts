@@ -4,7 +4,7 @@ import { builtPages } from "../support/console-pages.js";
 import { startTestServer, type TestServer } from "../support/server.js";
 import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser, PHONE } from "./browser.js";
-import { type Answer, ConsolePage, callRest, textMessage } from "./console-page.js";
+import { type Answer, ConsolePage, callRest, jsonLines, textMessage } from "./console-page.js";
 
 /** More than the table reads at first, so that all that match are more than those shown. */
 const SESSIONS = 120;
@@ -321,9 +321,5 @@ interface Saved {
 
 /** The JSON Lines of a file that the page has saved. */
 async function linesOf(download: Saved): Promise<readonly Answer[]> {
-  const text = await readFile(await download.path(), "utf8");
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
+  return jsonLines(await readFile(await download.path(), "utf8"));
 }

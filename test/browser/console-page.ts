@@ -8,6 +8,13 @@ import { openBrowser, PICTURES, type Screen } from "./browser.js";
 // biome-ignore lint/suspicious/noExplicitAny: tests read single fields of many kinds of answers.
 export type Answer = any;
 
+export function jsonLines(text: string): readonly Answer[] {
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+}
+
 /** Calls the REST API as another client would. Any status other than 200 fails the test. */
 export async function callRest(
   httpUrl: string,

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { exportSessions } from "../../src/commands/transfer/export-sessions.js";
 import { describeWith } from "../support/toolchain.js";
 import { DESKTOP, findBrowser } from "./browser.js";
-import { type Answer, ConsolePage } from "./console-page.js";
-import { type DemoServer, jsonLines, startDemoServer } from "./demo-server.js";
+import { type Answer, ConsolePage, jsonLines } from "./console-page.js";
+import { type DemoServer, startDemoServer } from "./demo-server.js";
 
 /** What a script adds up from the lines of an export. */
 interface Sums {

@@ -5,7 +5,7 @@ import { importSessions } from "../../src/commands/transfer/import-sessions.js";
 import { builtPages } from "../support/console-pages.js";
 import { startTestServer } from "../support/server.js";
 import { run } from "../support/toolchain.js";
-import type { Answer } from "./console-page.js";
+import { type Answer, jsonLines } from "./console-page.js";
 
 export interface DemoServer {
   readonly httpUrl: string;
@@ -33,11 +33,4 @@ export async function startDemoServer(): Promise<DemoServer> {
       await rm(folder, { recursive: true });
     },
   };
-}
-
-export function jsonLines(text: string): readonly Answer[] {
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line));
 }

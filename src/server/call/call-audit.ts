@@ -91,17 +91,14 @@ export function isTold({ isAudited }: Pick<ApiMethod, "isAudited">, failure: Api
 /** What a request names, and what the service named in its answer. */
 export function idsIn(request: Message | undefined, response: Message | undefined): Ids {
   const ids: Ids = {};
+  const annotation = fieldOf(request, "annotation");
   for (const id of IDS) {
-    const named = textIn(request, id) ?? (MADE.includes(id) ? textIn(response, id) : undefined);
+    const named =
+      textIn(request, id) ?? textIn(annotation, id) ?? (MADE.includes(id) ? textIn(response, id) : undefined);
     if (named !== undefined) ids[id] = named;
   }
   const appended = textIn(fieldOf(fieldOf(request, "message"), "info"), "id");
   if (appended !== undefined) ids.messageId ??= appended;
-  const annotation = fieldOf(request, "annotation");
-  for (const id of ["messageId", "annotationId"] as const) {
-    const named = textIn(annotation, id);
-    if (named !== undefined) ids[id] ??= named;
-  }
   // The session that a fork made.
   const made = textIn(fieldOf(response, "session"), "sessionId");
   if (made !== undefined && made !== ids.sessionId) ids.newSessionId ??= made;

@@ -40,9 +40,13 @@ export const filtered = computed(() => {
   return [...read, ...[...foundById.value.values()].filter(({ sessionId }) => !ids.has(sessionId))];
 });
 
-export function matches(session: Session, words: readonly string[], [from, before]: UpdateTimes): boolean {
-  const at = Date.parse(session.updateTime);
-  if (at < from || at >= before) return false;
+export function hasChangedIn([from, before]: UpdateTimes, { updateTime }: Session): boolean {
+  const at = Date.parse(updateTime);
+  return at >= from && at < before;
+}
+
+export function matches(session: Session, words: readonly string[], times: UpdateTimes): boolean {
+  if (!hasChangedIn(times, session)) return false;
   const text = textOf(session);
   return words.every((word) => text.includes(word));
 }

@@ -1,4 +1,3 @@
-import { permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import type { GroupValues, UsageQuery, UsageRow } from "../../../domain/usage-groups.js";
 import type { HistoryContext } from "../heads.js";
@@ -107,7 +106,7 @@ export class RunningSum {
     const work: Work[] = [];
     for (const item of this.#work) {
       const record = await this.#context.store.readRecordByUid(item.record.uid, call);
-      if (record === null || !isListed(this.#context, this.#query, record) || !permits(call, record)) continue;
+      if (record === null || !isListed(this.#context, this.#query, record, call)) continue;
       if (isRead && record.revision === item.record.revision) work.push(item);
       else work.push(...(await this.#adder.workOf([record], call)));
     }

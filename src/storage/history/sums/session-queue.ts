@@ -1,8 +1,9 @@
+import { permits } from "../../../domain/access.js";
 import { type Call, checkCall } from "../../../domain/call.js";
-import { labelTexts } from "../../../domain/labels.js";
 import type { UsageQuery } from "../../../domain/usage-groups.js";
 import type { HistoryContext } from "../heads.js";
 import type { SessionRecord } from "../log-store.js";
+import { meets } from "../record-queries.js";
 import { UidSet } from "./uid-set.js";
 
 /** How many records are listed at once, at first and at most: a pass may end with the first page. */
@@ -106,7 +107,7 @@ export class SessionQueue {
   async #only(sessionId: string, call: Call): Promise<readonly SessionRecord[]> {
     const record = await this.#context.needRecord(sessionId, call);
     this.#isDone = true;
-    return isListed(this.#context, this.#listed, record) ? [record] : [];
+    return isListed(this.#context, this.#listed, record, call) ? [record] : [];
   }
 
   async #nextPage(call: Call): Promise<readonly SessionRecord[]> {
@@ -142,13 +143,13 @@ export class SessionQueue {
   }
 }
 
-/** Whether a session, as it is in this record, is one of those to list. */
+/** Whether a session, as it is in this record, is one of those to list for the caller. */
 export function isListed(
   context: HistoryContext,
-  { owner, labels = [] }: Pick<UsageQuery, "owner" | "labels">,
+  { owner, labels }: Pick<UsageQuery, "owner" | "labels">,
   record: SessionRecord,
+  call: Call,
 ): boolean {
   if (record.deleted || context.isExpired(record)) return false;
-  const own = labelTexts(record.labels);
-  return (owner === undefined || owner === (record.owner ?? "")) && labels.every((label) => own.includes(label));
+  return permits(call, record) && meets(record, { parentId: "", owner, labels });
 }

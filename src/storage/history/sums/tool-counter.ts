@@ -1,4 +1,3 @@
-import { permits } from "../../../domain/access.js";
 import type { Call } from "../../../domain/call.js";
 import type { MessageBody } from "../../../domain/message-body.js";
 import type { UsageQuery } from "../../../domain/usage-groups.js";
@@ -137,7 +136,7 @@ export class ToolCounter implements Adder {
   async #readAgain(work: Work[], item: Work, call: Call): Promise<void> {
     const { record } = item;
     const now = await this.#context.store.readRecordByUid(record.uid, call);
-    if (now === null || !isListed(this.#context, this.#query, now) || !permits(call, now)) {
+    if (now === null || !isListed(this.#context, this.#query, now, call)) {
       work.shift();
       return;
     }

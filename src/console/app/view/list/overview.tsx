@@ -1,17 +1,14 @@
 import { seeAll, unseenInAll } from "../../state/seen.js";
-import { mayHoldMore, updateTimes } from "../../state/session-filter.js";
+import { hasChangedIn, mayHoldMore, updateTimes } from "../../state/session-filter.js";
 import { sessions } from "../../state/session-list.js";
 import { TIMES, type TimeName } from "../../state/times.js";
 import { plural } from "../../text/format.js";
 
 /** Says in a line or two what has changed in a time and since the last visit. */
 export function Overview({ time }: { time: TimeName }) {
-  const [from, before] = updateTimes(time);
-  const changed = sessions.value.filter(({ updateTime }) => {
-    const at = Date.parse(updateTime);
-    return at >= from && at < before;
-  });
-  const made = changed.filter(({ createTime }) => Date.parse(createTime) >= from);
+  const times = updateTimes(time);
+  const changed = sessions.value.filter((session) => hasChangedIn(times, session));
+  const made = changed.filter(({ createTime }) => Date.parse(createTime) >= times[0]);
   const unseen = unseenInAll.value;
   return (
     <p class="muted overview">
